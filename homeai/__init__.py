@@ -1,0 +1,3 @@
+"""homeai: a local home-AI dashboard for the terminal."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,159 @@
+"""One codec for both ends of the pipe: a JSON object a line, commands down, facts and greetings up.
+
+Numbers are 64-bit integers of nanoseconds, text is UTF-8 with lone surrogates replaced before encoding, and a line never
+holds a raw newline (JSON escapes it). A line that does not decode raises `WireError` and is the other end's fault.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from homeai.events import AnyFact, Device, Message, Sampler
+
+# --- down: what the session asks of the worker ------------------------------------------------------------------------
+
+
+class Command(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="do"):
+    """A request to the worker."""
+
+
+class Ping(Command, tag="ping"):
+    """Asks for the worker's clock; answered at once by its reader thread, whatever the engine is doing."""
+
+    token: int
+
+
+class EngineOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """How to run the model: resolved settings, every one a definite value."""
+
+    gpu_layers: int
+    """-1 asks for all layers, 0 for none."""
+    threads: int
+    threads_batch: int
+    batch: int
+    ubatch: int
+    flash_attention: bool | None
+    """None leaves the choice to the engine."""
+    kv_type_k: str
+    kv_type_v: str
+    context: int
+    """Tokens; 0 asks for what the model was trained with."""
+    sequences: int = 1
+    iteration_tokens: int = 0
+    """Token budget of one scheduler iteration; 0 lets the scheduler find it from the measured speed."""
+    decode_first: bool = True
+
+
+class Load(Command, tag="load"):
+    """Load this file in place of whatever is loaded. `shards` are all its parts, `path` the first."""
+
+    load_id: int
+    path: str
+    name: str
+    size_bytes: int
+    quant: str | None = None
+    options: EngineOptions
+
+
+class Ask(Command, tag="ask"):
+    """Answer the last message of the chat."""
+
+    answer_id: int
+    chat_id: int
+    messages: tuple[Message, ...]
+    sampler: Sampler
+
+
+class Stop(Command, tag="stop"):
+    """Stop this answer; what it computed stays in the cache."""
+
+    answer_id: int
+
+
+class Bye(Command, tag="bye"):
+    """End the worker. The end of its standard input means the same."""
+
+
+AnyCommand = Ping | Load | Ask | Stop | Bye
+
+# --- up: greetings, beside the facts ----------------------------------------------------------------------------------
+
+
+class Greeting(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind"):
+    """A message that is about the connection, not a fact of the session."""
+
+
+class Pong(Greeting, tag="pong"):
+    """The worker's clock, read between the arrival of the ping and the sending of this."""
+
+    token: int
+    clock_ns: int
+
+
+class Hello(Greeting, tag="hello"):
+    """The backend is imported and ready for a load."""
+
+    pid: int
+    homeai: str
+    python: str
+    backend: str
+    build: str
+    system_info: str = ""
+    gpu_offload: bool = False
+    devices: tuple[Device, ...] = ()
+
+
+class Refused(Greeting, tag="refused"):
+    """The worker cannot run: its backend did not import. It ends after this."""
+
+    code: str
+    message: str
+    help: str = ""
+
+
+AnyReport = AnyFact | Pong | Hello | Refused
+
+
+class WireError(Exception):
+    """A line that is no message of this protocol."""
+
+
+_encoder = msgspec.json.Encoder()
+_commands = msgspec.json.Decoder(AnyCommand)
+_reports = msgspec.json.Decoder(AnyReport)
+
+
+def encode(message: AnyCommand | AnyReport) -> bytes:
+    """Return the message as one line, newline included."""
+    try:
+        return _encoder.encode(message) + b"\n"
+    except UnicodeEncodeError:
+        # A lone surrogate (a broken JSON escape, an undecodable file name) cannot be UTF-8: show it as U+FFFD.
+        return _encoder.encode(_without_surrogates(msgspec.to_builtins(message))) + b"\n"
+
+
+def decode_command(line: bytes) -> AnyCommand:
+    """Read one line of the downward direction; raises `WireError`."""
+    try:
+        return _commands.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError) as problem:
+        raise WireError(str(problem)) from problem
+
+
+def decode_report(line: bytes) -> AnyReport:
+    """Read one line of the upward direction; raises `WireError`."""
+    try:
+        return _reports.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError) as problem:
+        raise WireError(str(problem)) from problem
+
+
+def _without_surrogates(value: object) -> object:
+    if isinstance(value, str):
+        # A proper pair that came as two halves becomes its character; what is left alone becomes U+FFFD.
+        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    if isinstance(value, dict):
+        return {_without_surrogates(k): _without_surrogates(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_surrogates(item) for item in value]
+    return value

@@ -1,0 +1,415 @@
+"""The vocabulary of facts: what happened, where it happened, stamped when it happened.
+
+Every figure on a screen, in a file or in a sentence is derived from these by pure functions. A fact is frozen, tagged by
+`kind` and encodes to one JSON object. Rules of the vocabulary:
+
+- Fields that end in `at_ns` are stamps of `homeai.clock.now_ns`, in the session's clock (a worker's stamps are shifted by
+  the offset of its hello when they arrive); every other `*_ns` is a span. The suffix is what `shift` goes by.
+- A quantity that was not measured is `None`, never 0.
+- New fields get defaults, so that an old record still reads; the meaning of a field never changes under its name.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+SCHEMA = 1
+
+FinishReason = Literal["stop", "length", "context", "cancelled", "error"]
+Channel = Literal["answer", "reasoning"]
+PageCache = Literal["warm", "partly", "cold", "unknown"]
+LoadStage = Literal["file", "tensors", "context", "warmup"]
+
+
+class Part(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A value inside a fact; not a fact of its own."""
+
+
+class Fact(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind"):
+    """Something that happened at `at_ns`."""
+
+    at_ns: int
+
+
+# --- values -----------------------------------------------------------------------------------------------------------
+
+
+class Sampler(Part):
+    """How the next token is chosen. Temperature 0 is greedy: the other values then do not matter."""
+
+    temperature: float = 0.8
+    top_k: int = 40
+    top_p: float = 0.95
+    min_p: float = 0.05
+    repeat_penalty: float = 1.0
+    seed: int | None = None
+    """None asks for a fresh random seed; the seed that was used is told in `Began.seed`."""
+    max_tokens: int | None = None
+    """None writes until the model ends or the context is full."""
+    stop: tuple[str, ...] = ()
+
+
+class Message(Part):
+    """One message of a chat, as it goes to the template."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+    answer_id: int | None = None
+    """Of an assistant message: the answer it came from, so that the engine can reuse that answer's own tokens."""
+
+
+class Fault(Part):
+    """What went wrong, for people (`message`) and for programs (`code`)."""
+
+    code: str
+    message: str
+    help: str = ""
+
+
+class Device(Part):
+    """A device the engine can see."""
+
+    name: str
+    description: str = ""
+    type: Literal["cpu", "gpu", "igpu", "accel", "other"] = "other"
+    free_bytes: int | None = None
+    total_bytes: int | None = None
+
+
+class Placement(Part):
+    """What the engine put on one device, by its own report after the load."""
+
+    name: str
+    layers: int = 0
+    model_bytes: int | None = None
+    kv_bytes: int | None = None
+    compute_bytes: int | None = None
+
+
+class ModelFacts(Part):
+    """The loaded model, from its own header and the engine."""
+
+    name: str
+    path: str
+    size_bytes: int
+    params: int | None = None
+    quant: str | None = None
+    arch: str | None = None
+    layers: int | None = None
+    context_trained: int | None = None
+    template: str = ""
+    """Where the chat template comes from: `model`, or the name of the fallback."""
+    rolls_back: bool = True
+    """False for recurrent, hybrid and sliding-window models, which cannot drop the tail of their cache."""
+
+
+class EngineFacts(Part):
+    """How the engine really runs the model; what was asked for is in the settings."""
+
+    backend: str
+    build: str
+    devices: tuple[Placement, ...] = ()
+    layers_offloaded: int | None = None
+    layers_total: int | None = None
+    threads: int | None = None
+    threads_batch: int | None = None
+    batch: int | None = None
+    ubatch: int | None = None
+    flash_attention: bool | None = None
+    kv_type_k: str | None = None
+    kv_type_v: str | None = None
+    context: int | None = None
+    sequences: int = 1
+
+
+class Parts(Part):
+    """What one wall span was spent on; the five add up to it.
+
+    `compute_ns`: llama_decode and synchronise of iterations this answer took part in. `sample_ns`: choosing its tokens.
+    `text_ns`: detokenising and bookkeeping for it. `wait_other_ns`: iterations, sampling and text of other answers.
+    `idle_ns`: nothing ran.
+    """
+
+    compute_ns: int = 0
+    sample_ns: int = 0
+    text_ns: int = 0
+    wait_other_ns: int = 0
+    idle_ns: int = 0
+
+    def __add__(self, other: Parts) -> Parts:
+        return Parts(
+            compute_ns=self.compute_ns + other.compute_ns,
+            sample_ns=self.sample_ns + other.sample_ns,
+            text_ns=self.text_ns + other.text_ns,
+            wait_other_ns=self.wait_other_ns + other.wait_other_ns,
+            idle_ns=self.idle_ns + other.idle_ns,
+        )
+
+    @property
+    def total_ns(self) -> int:
+        """The span that the five parts cover, in nanoseconds."""
+        return self.compute_ns + self.sample_ns + self.text_ns + self.wait_other_ns + self.idle_ns
+
+
+# --- the session and its engine ---------------------------------------------------------------------------------------
+
+
+class SessionStarted(Fact, tag="session_started"):
+    """The first fact of a session. The only wall time in the record is `started_at` (ISO 8601 with offset)."""
+
+    session: str
+    started_at: str
+    app_version: str
+    schema: int = SCHEMA
+
+
+class EngineStarting(Fact, tag="engine_starting"):
+    """A worker process is being spawned. `generation` counts workers of this session from 1."""
+
+    generation: int
+
+
+class EngineReady(Fact, tag="engine_ready"):
+    """A worker said hello; its stamps are shifted by `clock_offset_ns`, known to within `clock_error_ns`."""
+
+    generation: int
+    pid: int
+    backend: str
+    build: str
+    python: str = ""
+    system_info: str = ""
+    gpu_offload: bool = False
+    """Whether this build could use a GPU at all."""
+    devices: tuple[Device, ...] = ()
+    clock_offset_ns: int = 0
+    clock_error_ns: int = 0
+
+
+class EngineEnded(Fact, tag="engine_ended"):
+    """A worker process is gone. `fault` is None when it was asked to go."""
+
+    generation: int
+    fault: Fault | None = None
+    signal: int | None = None
+    exit_code: int | None = None
+    stderr_tail: str = ""
+
+
+class Notice(Fact, tag="notice"):
+    """Something the user should know that is no failure: a fallback template, a CPU-only build, a transformed text."""
+
+    code: str
+    message: str
+    help: str = ""
+    answer_id: int | None = None
+
+
+# --- a model load -----------------------------------------------------------------------------------------------------
+
+
+class LoadStarted(Fact, tag="load_started"):
+    """The engine begins to load a model. `load_id` counts loads of this session from 1."""
+
+    load_id: int
+    name: str
+    path: str
+    size_bytes: int
+
+
+class LoadProgress(Fact, tag="load_progress"):
+    """How far a load is. `done_bytes` are the bytes read so far (stage `file`), `fraction` the engine's own 0..1."""
+
+    load_id: int
+    stage: LoadStage
+    fraction: float | None = None
+    done_bytes: int | None = None
+    total_bytes: int | None = None
+
+
+class LoadEnded(Fact, tag="load_ended"):
+    """The model is ready. The three spans follow each other; `total` is `at_ns` minus the start's."""
+
+    load_id: int
+    file_ns: int
+    context_ns: int
+    warmup_ns: int
+    page_cache: PageCache
+    cached_fraction: float | None = None
+    """How much of the file was in the page cache when the load began, 0..1."""
+    major_faults: int | None = None
+    model: ModelFacts
+    engine: EngineFacts
+
+
+class LoadFailed(Fact, tag="load_failed"):
+    """The model could not be loaded, or the load was stopped (`fault.code == "cancelled"`)."""
+
+    load_id: int
+    fault: Fault
+
+
+# --- an answer --------------------------------------------------------------------------------------------------------
+
+
+class Submitted(Fact, tag="submitted"):
+    """The user asked. `at_ns` is the Enter key's own stamp (for `ask`: process entry), not when we got round to it."""
+
+    answer_id: int
+    chat_id: int
+    prompt: str
+    system: str | None = None
+    sampler: Sampler
+
+
+class Queued(Fact, tag="queued"):
+    """The engine has the request (`at_ns`: when it was read off the pipe); `behind` are the answers it waits for."""
+
+    answer_id: int
+    behind: tuple[int, ...] = ()
+
+
+class Began(Fact, tag="began"):
+    """The first work on this answer; the end of its queue."""
+
+    answer_id: int
+    seed: int | None = None
+    """The seed in use, None when greedy."""
+
+
+class Templated(Fact, tag="templated"):
+    """The chat template was applied between `started_at_ns` and `at_ns`."""
+
+    answer_id: int
+    started_at_ns: int
+    template: str = "model"
+
+
+class Tokenised(Fact, tag="tokenised"):
+    """The prompt became `prompt` token ids, of which the first `reused` were found in the KV cache.
+
+    `cached` is how many tokens the chosen sequence held: `cached > reused` means that its tail did not match.
+    """
+
+    answer_id: int
+    started_at_ns: int
+    prompt: int
+    reused: int
+    cached: int
+    context: int
+    context_used_others: int = 0
+    """KV cells that other sequences hold in the same unified cache."""
+
+
+class Prefilled(Fact, tag="prefilled"):
+    """A chunk of the prompt was read; its synchronised end is `at_ns`.
+
+    `done` of `total` tokens are evaluated now (`total` = prompt - reused). `parts` cover the span from the previous
+    chunk's end (or from `started_at_ns` for the first) to `at_ns`.
+    """
+
+    answer_id: int
+    started_at_ns: int
+    tokens: int
+    done: int
+    total: int
+    parts: Parts
+    shared: bool = False
+    """The iteration also held tokens of other answers."""
+    major_faults: int | None = None
+
+
+class Tokens(Fact, tag="tokens"):
+    """Tokens sampled since the last bundle, as columns of one length; `at_ns` is the last one's stamp.
+
+    The parts of token i cover the span from the stamp of token i-1 to its own; for the very first token (`first` 0,
+    row 0) from the end of the prefill.
+    """
+
+    answer_id: int
+    first: int
+    """Index of the first token of this bundle in the answer, from 0."""
+    ids: tuple[int, ...]
+    sampled_at_ns: tuple[int, ...]
+    compute_ns: tuple[int, ...]
+    sample_ns: tuple[int, ...]
+    text_ns: tuple[int, ...]
+    wait_other_ns: tuple[int, ...]
+    idle_ns: tuple[int, ...]
+    reasoning: int = 0
+    """How many of these belong to the reasoning."""
+    shared: bool = False
+    major_faults: int | None = None
+
+
+class Text(Fact, tag="text"):
+    """Text was handed over: whole characters, control bytes and all; `at_ns` is when its first character was."""
+
+    answer_id: int
+    channel: Channel
+    text: str
+
+
+class StopRequested(Fact, tag="stop_requested"):
+    """The user asked to stop this answer."""
+
+    answer_id: int
+
+
+class Ended(Fact, tag="ended"):
+    """The answer is done: `at_ns` is when the last of its text had been handed over."""
+
+    answer_id: int
+    finish_reason: FinishReason
+    fault: Fault | None = None
+    context_used: int | None = None
+    """Tokens of this sequence in the KV cache now; what the next prompt can reuse."""
+
+
+# --- the machine ------------------------------------------------------------------------------------------------------
+
+
+class Sample(Fact, tag="sample"):
+    """One reading of one probe. `values` by name with the unit in the name; what could not be read is in `missing`."""
+
+    probe: str
+    took_ns: int
+    values: dict[str, float]
+    missing: dict[str, str] = {}
+
+
+AnyFact = (
+    SessionStarted
+    | EngineStarting
+    | EngineReady
+    | EngineEnded
+    | Notice
+    | LoadStarted
+    | LoadProgress
+    | LoadEnded
+    | LoadFailed
+    | Submitted
+    | Queued
+    | Began
+    | Templated
+    | Tokenised
+    | Prefilled
+    | Tokens
+    | Text
+    | StopRequested
+    | Ended
+    | Sample
+)
+
+
+def shift(fact: AnyFact, offset_ns: int) -> AnyFact:
+    """Return the fact with every stamp (`*at_ns`) moved by `offset_ns`; spans stay as they are."""
+    if offset_ns == 0:
+        return fact
+    moved: dict[str, Any] = {}
+    for name in fact.__struct_fields__:
+        if name.endswith("at_ns"):
+            stamp = getattr(fact, name)
+            moved[name] = tuple(s + offset_ns for s in stamp) if isinstance(stamp, tuple) else stamp + offset_ns
+    return msgspec.structs.replace(fact, **moved)
