@@ -1,8 +1,8 @@
 """The one clock that facts are stamped with.
 
-`time.perf_counter_ns` is monotonic, does not follow wall-clock steps, and is the same clock in every process of a machine
-on Linux (CLOCK_MONOTONIC), macOS (mach_absolute_time) and Windows (QueryPerformanceCounter, where `monotonic_ns` would
-tick only every 16 ms). The supervisor still checks that sameness with each worker; see `homeai.engine.supervisor`.
+`time.perf_counter_ns` is monotonic, does not follow wall-clock steps, and is the same clock in every process of a
+machine on Linux (CLOCK_MONOTONIC), macOS (mach_absolute_time) and Windows (QueryPerformanceCounter, where
+`monotonic_ns` would tick only every 16 ms). The supervisor still checks that sameness with each worker.
 """
 
 from __future__ import annotations

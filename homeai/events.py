@@ -1,10 +1,10 @@
 """The vocabulary of facts: what happened, where it happened, stamped when it happened.
 
-Every figure on a screen, in a file or in a sentence is derived from these by pure functions. A fact is frozen, tagged by
-`kind` and encodes to one JSON object. Rules of the vocabulary:
+Every figure on a screen, in a file or in a sentence is derived from these by pure functions. A fact is frozen, tagged
+by `kind` and encodes to one JSON object. Rules of the vocabulary:
 
-- Fields that end in `at_ns` are stamps of `homeai.clock.now_ns`, in the session's clock (a worker's stamps are shifted by
-  the offset of its hello when they arrive); every other `*_ns` is a span. The suffix is what `shift` goes by.
+- Fields that end in `at_ns` are stamps of `homeai.clock.now_ns`, in the session's clock (a worker's stamps are shifted
+  by the offset of its hello when they arrive); every other `*_ns` is a span. The suffix is what `shift` goes by.
 - A quantity that was not measured is `None`, never 0.
 - New fields get defaults, so that an old record still reads; the meaning of a field never changes under its name.
 """
@@ -36,7 +36,7 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_fi
 # --- values -----------------------------------------------------------------------------------------------------------
 
 
-class Sampler(Part):
+class Sampler(Part, frozen=True, kw_only=True):
     """How the next token is chosen. Temperature 0 is greedy: the other values then do not matter."""
 
     temperature: float = 0.8
@@ -51,7 +51,7 @@ class Sampler(Part):
     stop: tuple[str, ...] = ()
 
 
-class Message(Part):
+class Message(Part, frozen=True, kw_only=True):
     """One message of a chat, as it goes to the template."""
 
     role: Literal["system", "user", "assistant"]
@@ -60,7 +60,7 @@ class Message(Part):
     """Of an assistant message: the answer it came from, so that the engine can reuse that answer's own tokens."""
 
 
-class Fault(Part):
+class Fault(Part, frozen=True, kw_only=True):
     """What went wrong, for people (`message`) and for programs (`code`)."""
 
     code: str
@@ -68,7 +68,7 @@ class Fault(Part):
     help: str = ""
 
 
-class Device(Part):
+class Device(Part, frozen=True, kw_only=True):
     """A device the engine can see."""
 
     name: str
@@ -78,7 +78,7 @@ class Device(Part):
     total_bytes: int | None = None
 
 
-class Placement(Part):
+class Placement(Part, frozen=True, kw_only=True):
     """What the engine put on one device, by its own report after the load."""
 
     name: str
@@ -88,7 +88,7 @@ class Placement(Part):
     compute_bytes: int | None = None
 
 
-class ModelFacts(Part):
+class ModelFacts(Part, frozen=True, kw_only=True):
     """The loaded model, from its own header and the engine."""
 
     name: str
@@ -105,7 +105,7 @@ class ModelFacts(Part):
     """False for recurrent, hybrid and sliding-window models, which cannot drop the tail of their cache."""
 
 
-class EngineFacts(Part):
+class EngineFacts(Part, frozen=True, kw_only=True):
     """How the engine really runs the model; what was asked for is in the settings."""
 
     backend: str
@@ -124,7 +124,7 @@ class EngineFacts(Part):
     sequences: int = 1
 
 
-class Parts(Part):
+class Parts(Part, frozen=True, kw_only=True):
     """What one wall span was spent on; the five add up to it.
 
     `compute_ns`: llama_decode and synchronise of iterations this answer took part in. `sample_ns`: choosing its tokens.
@@ -156,7 +156,7 @@ class Parts(Part):
 # --- the session and its engine ---------------------------------------------------------------------------------------
 
 
-class SessionStarted(Fact, tag="session_started"):
+class SessionStarted(Fact, frozen=True, kw_only=True, tag="session_started"):
     """The first fact of a session. The only wall time in the record is `started_at` (ISO 8601 with offset)."""
 
     session: str
@@ -165,13 +165,13 @@ class SessionStarted(Fact, tag="session_started"):
     schema: int = SCHEMA
 
 
-class EngineStarting(Fact, tag="engine_starting"):
+class EngineStarting(Fact, frozen=True, kw_only=True, tag="engine_starting"):
     """A worker process is being spawned. `generation` counts workers of this session from 1."""
 
     generation: int
 
 
-class EngineReady(Fact, tag="engine_ready"):
+class EngineReady(Fact, frozen=True, kw_only=True, tag="engine_ready"):
     """A worker said hello; its stamps are shifted by `clock_offset_ns`, known to within `clock_error_ns`."""
 
     generation: int
@@ -187,7 +187,7 @@ class EngineReady(Fact, tag="engine_ready"):
     clock_error_ns: int = 0
 
 
-class EngineEnded(Fact, tag="engine_ended"):
+class EngineEnded(Fact, frozen=True, kw_only=True, tag="engine_ended"):
     """A worker process is gone. `fault` is None when it was asked to go."""
 
     generation: int
@@ -197,7 +197,7 @@ class EngineEnded(Fact, tag="engine_ended"):
     stderr_tail: str = ""
 
 
-class Notice(Fact, tag="notice"):
+class Notice(Fact, frozen=True, kw_only=True, tag="notice"):
     """Something the user should know that is no failure: a fallback template, a CPU-only build, a transformed text."""
 
     code: str
@@ -209,7 +209,7 @@ class Notice(Fact, tag="notice"):
 # --- a model load -----------------------------------------------------------------------------------------------------
 
 
-class LoadStarted(Fact, tag="load_started"):
+class LoadStarted(Fact, frozen=True, kw_only=True, tag="load_started"):
     """The engine begins to load a model. `load_id` counts loads of this session from 1."""
 
     load_id: int
@@ -218,7 +218,7 @@ class LoadStarted(Fact, tag="load_started"):
     size_bytes: int
 
 
-class LoadProgress(Fact, tag="load_progress"):
+class LoadProgress(Fact, frozen=True, kw_only=True, tag="load_progress"):
     """How far a load is. `done_bytes` are the bytes read so far (stage `file`), `fraction` the engine's own 0..1."""
 
     load_id: int
@@ -228,7 +228,7 @@ class LoadProgress(Fact, tag="load_progress"):
     total_bytes: int | None = None
 
 
-class LoadEnded(Fact, tag="load_ended"):
+class LoadEnded(Fact, frozen=True, kw_only=True, tag="load_ended"):
     """The model is ready. The three spans follow each other; `total` is `at_ns` minus the start's."""
 
     load_id: int
@@ -243,7 +243,7 @@ class LoadEnded(Fact, tag="load_ended"):
     engine: EngineFacts
 
 
-class LoadFailed(Fact, tag="load_failed"):
+class LoadFailed(Fact, frozen=True, kw_only=True, tag="load_failed"):
     """The model could not be loaded, or the load was stopped (`fault.code == "cancelled"`)."""
 
     load_id: int
@@ -253,7 +253,7 @@ class LoadFailed(Fact, tag="load_failed"):
 # --- an answer --------------------------------------------------------------------------------------------------------
 
 
-class Submitted(Fact, tag="submitted"):
+class Submitted(Fact, frozen=True, kw_only=True, tag="submitted"):
     """The user asked. `at_ns` is the Enter key's own stamp (for `ask`: process entry), not when we got round to it."""
 
     answer_id: int
@@ -263,14 +263,14 @@ class Submitted(Fact, tag="submitted"):
     sampler: Sampler
 
 
-class Queued(Fact, tag="queued"):
+class Queued(Fact, frozen=True, kw_only=True, tag="queued"):
     """The engine has the request (`at_ns`: when it was read off the pipe); `behind` are the answers it waits for."""
 
     answer_id: int
     behind: tuple[int, ...] = ()
 
 
-class Began(Fact, tag="began"):
+class Began(Fact, frozen=True, kw_only=True, tag="began"):
     """The first work on this answer; the end of its queue."""
 
     answer_id: int
@@ -278,7 +278,7 @@ class Began(Fact, tag="began"):
     """The seed in use, None when greedy."""
 
 
-class Templated(Fact, tag="templated"):
+class Templated(Fact, frozen=True, kw_only=True, tag="templated"):
     """The chat template was applied between `started_at_ns` and `at_ns`."""
 
     answer_id: int
@@ -286,7 +286,7 @@ class Templated(Fact, tag="templated"):
     template: str = "model"
 
 
-class Tokenised(Fact, tag="tokenised"):
+class Tokenised(Fact, frozen=True, kw_only=True, tag="tokenised"):
     """The prompt became `prompt` token ids, of which the first `reused` were found in the KV cache.
 
     `cached` is how many tokens the chosen sequence held: `cached > reused` means that its tail did not match.
@@ -302,7 +302,7 @@ class Tokenised(Fact, tag="tokenised"):
     """KV cells that other sequences hold in the same unified cache."""
 
 
-class Prefilled(Fact, tag="prefilled"):
+class Prefilled(Fact, frozen=True, kw_only=True, tag="prefilled"):
     """A chunk of the prompt was read; its synchronised end is `at_ns`.
 
     `done` of `total` tokens are evaluated now (`total` = prompt - reused). `parts` cover the span from the previous
@@ -320,7 +320,7 @@ class Prefilled(Fact, tag="prefilled"):
     major_faults: int | None = None
 
 
-class Tokens(Fact, tag="tokens"):
+class Tokens(Fact, frozen=True, kw_only=True, tag="tokens"):
     """Tokens sampled since the last bundle, as columns of one length; `at_ns` is the last one's stamp.
 
     The parts of token i cover the span from the stamp of token i-1 to its own; for the very first token (`first` 0,
@@ -343,7 +343,7 @@ class Tokens(Fact, tag="tokens"):
     major_faults: int | None = None
 
 
-class Text(Fact, tag="text"):
+class Text(Fact, frozen=True, kw_only=True, tag="text"):
     """Text was handed over: whole characters, control bytes and all; `at_ns` is when its first character was."""
 
     answer_id: int
@@ -351,13 +351,13 @@ class Text(Fact, tag="text"):
     text: str
 
 
-class StopRequested(Fact, tag="stop_requested"):
+class StopRequested(Fact, frozen=True, kw_only=True, tag="stop_requested"):
     """The user asked to stop this answer."""
 
     answer_id: int
 
 
-class Ended(Fact, tag="ended"):
+class Ended(Fact, frozen=True, kw_only=True, tag="ended"):
     """The answer is done: `at_ns` is when the last of its text had been handed over."""
 
     answer_id: int
@@ -370,7 +370,7 @@ class Ended(Fact, tag="ended"):
 # --- the machine ------------------------------------------------------------------------------------------------------
 
 
-class Sample(Fact, tag="sample"):
+class Sample(Fact, frozen=True, kw_only=True, tag="sample"):
     """One reading of one probe. `values` by name with the unit in the name; what could not be read is in `missing`."""
 
     probe: str

@@ -61,12 +61,11 @@ def size(size_bytes: float | None) -> str:
         return MISSING
     if size_bytes < 1024:
         return f"{size_bytes:.0f} B"
-    value = float(size_bytes)
-    unit = "B"
-    for unit in ("KiB", "MiB", "GiB", "TiB"):
-        value /= 1024
-        if value < 999.5:
-            break
+    value = size_bytes / 1024
+    units = iter(("KiB", "MiB", "GiB", "TiB"))
+    unit = next(units)
+    while value >= 999.5 and (larger := next(units, None)):
+        value, unit = value / 1024, larger
     return f"{significant(value)} {unit}"
 
 

@@ -1,8 +1,8 @@
 """What a backend must offer to the worker program.
 
-A backend is a module with a function `create(emit) -> Backend`; the worker imports the module it is told by name. All of
-a backend runs on the worker's main thread, except `interrupt`, which the reader thread calls while the main thread is
-deep inside native code.
+A backend is a module with a function `create(emit) -> Backend`; the worker imports the module it is told by name. All
+of a backend runs on the worker's main thread, except `interrupt`, which the reader thread calls while the main thread
+is deep inside native code.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from homeai.events import AnyFact
 class Emit(Protocol):
     """Hands a fact to the outgoing lane; cheap, never blocks."""
 
-    def __call__(self, fact: AnyFact) -> None: ...
+    def __call__(self, fact: AnyFact) -> None:
+        """Take the fact."""
 
 
 class Backend(Protocol):

@@ -1,7 +1,7 @@
 """One codec for both ends of the pipe: a JSON object a line, commands down, facts and greetings up.
 
-Numbers are 64-bit integers of nanoseconds, text is UTF-8 with lone surrogates replaced before encoding, and a line never
-holds a raw newline (JSON escapes it). A line that does not decode raises `WireError` and is the other end's fault.
+Numbers are 64-bit integers of nanoseconds, text is UTF-8 with lone surrogates replaced before encoding, and a line
+never holds a raw newline (JSON escapes it). A line that does not decode raises `WireError`: the other end's fault.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag
     """A request to the worker."""
 
 
-class Ping(Command, tag="ping"):
+class Ping(Command, frozen=True, kw_only=True, tag="ping"):
     """Asks for the worker's clock; answered at once by its reader thread, whatever the engine is doing."""
 
     token: int
@@ -44,7 +44,7 @@ class EngineOptions(msgspec.Struct, frozen=True, kw_only=True):
     decode_first: bool = True
 
 
-class Load(Command, tag="load"):
+class Load(Command, frozen=True, kw_only=True, tag="load"):
     """Load this file in place of whatever is loaded. `shards` are all its parts, `path` the first."""
 
     load_id: int
@@ -55,7 +55,7 @@ class Load(Command, tag="load"):
     options: EngineOptions
 
 
-class Ask(Command, tag="ask"):
+class Ask(Command, frozen=True, kw_only=True, tag="ask"):
     """Answer the last message of the chat."""
 
     answer_id: int
@@ -64,13 +64,13 @@ class Ask(Command, tag="ask"):
     sampler: Sampler
 
 
-class Stop(Command, tag="stop"):
+class Stop(Command, frozen=True, kw_only=True, tag="stop"):
     """Stop this answer; what it computed stays in the cache."""
 
     answer_id: int
 
 
-class Bye(Command, tag="bye"):
+class Bye(Command, frozen=True, kw_only=True, tag="bye"):
     """End the worker. The end of its standard input means the same."""
 
 
@@ -83,14 +83,14 @@ class Greeting(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, ta
     """A message that is about the connection, not a fact of the session."""
 
 
-class Pong(Greeting, tag="pong"):
+class Pong(Greeting, frozen=True, kw_only=True, tag="pong"):
     """The worker's clock, read between the arrival of the ping and the sending of this."""
 
     token: int
     clock_ns: int
 
 
-class Hello(Greeting, tag="hello"):
+class Hello(Greeting, frozen=True, kw_only=True, tag="hello"):
     """The backend is imported and ready for a load."""
 
     pid: int
@@ -103,7 +103,7 @@ class Hello(Greeting, tag="hello"):
     devices: tuple[Device, ...] = ()
 
 
-class Refused(Greeting, tag="refused"):
+class Refused(Greeting, frozen=True, kw_only=True, tag="refused"):
     """The worker cannot run: its backend did not import. It ends after this."""
 
     code: str
