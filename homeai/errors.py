@@ -32,20 +32,21 @@ class ExitCode(IntEnum):
 
 
 class HomeaiError(Exception):
-    """The root: `message` says what and why in one sentence, `help` what to do, `code` names the case for programs."""
+    """The root: `message` says what and why in one sentence, `help` what to do; `code` and `detail` are for programs."""
 
     exit_code = ExitCode.FAILURE
 
-    def __init__(self, message: str, *, code: str = "failure", help: str = "") -> None:
+    def __init__(self, message: str, *, code: str = "failure", help: str = "", detail: str = "") -> None:
         super().__init__(message)
         self.message = message
         self.code = code
         self.help = help
+        self.detail = detail
 
     @property
     def fault(self) -> Fault:
         """The same, as a value that travels in facts."""
-        return Fault(code=self.code, message=self.message, help=self.help)
+        return Fault(code=self.code, message=self.message, help=self.help, detail=self.detail)
 
 
 class UsageError(HomeaiError):
@@ -61,7 +62,7 @@ class NoModelError(HomeaiError):
 
 
 class BrokenModelError(HomeaiError):
-    """The file is there but cannot chat; `code` names the kind of damage."""
+    """The file is there but cannot chat; `detail` names the kind of file or of damage."""
 
     exit_code = ExitCode.BROKEN_MODEL
 

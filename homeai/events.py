@@ -61,11 +61,13 @@ class Message(Part, frozen=True, kw_only=True):
 
 
 class Fault(Part, frozen=True, kw_only=True):
-    """What went wrong, for people (`message`) and for programs (`code`)."""
+    """What went wrong, for people (`message`) and for programs (`code`, where it has cases also `detail`)."""
 
     code: str
     message: str
     help: str = ""
+    detail: str = ""
+    """Which case of `code` it is: of a `broken_model`, the kind of file (`truncated`, `embedding`, ...)."""
 
 
 class Device(Part, frozen=True, kw_only=True):
