@@ -1,0 +1,166 @@
+"""The processor: how busy the machine is, and what this program and its engine take of it.
+
+| value | meaning |
+|---|---|
+| `machine_percent` | busy share of all logical cores; time stolen by a hypervisor and waiting for disks is not busy |
+| `steal_percent` | share of all cores that the hypervisor gave to other guests (Linux guests) |
+| `core_N_percent` | the same as `machine_percent` for one logical core, when asked for |
+| `program_percent_of_core`, `engine_percent_of_core` | 100 is one core fully used; the engine with its children |
+| `program_percent_of_machine`, `engine_percent_of_machine` | 100 is all cores |
+| `frequency_mhz` | current frequency as the system tells it, mean of the cores |
+| `logical_cores` | how many logical cores the shares are of |
+
+All shares are means since the previous reading, so that the first reading has none (psutil's first 0.0 % is no fact).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import psutil
+
+from probes.processes import Family
+from probes.reading import NONE_YET, Draft, Problem, Reading, Scene, attempt, part_of
+
+_FREQUENCY_EVERY_NS = 5_000_000_000
+"""Asking a core for its frequency wakes it: on machines with many cores that costs milliseconds a core."""
+
+_WAITING = ("idle", "iowait", "steal")
+_COUNTED_TWICE = ("guest", "guest_nice")
+"""Linux counts guest time in user time as well."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Share:
+    """Seconds of one core between two readings."""
+
+    busy_s: float
+    steal_s: float | None
+    total_s: float
+
+
+def detect(scene: Scene) -> CpuProbe | None:
+    """Return the probe; every machine has a processor."""
+    return CpuProbe(scene)
+
+
+class CpuProbe:
+    """Reads psutil's counters and turns them into shares of the time since the last reading."""
+
+    name = "cpu"
+
+    def __init__(self, scene: Scene, *, per_core: bool = False) -> None:
+        self._scene = scene
+        self._per_core = per_core
+        self._cores: Sequence[object] | Problem = Problem(NONE_YET)
+        self._families = {"program": _Usage(scene, engine=False), "engine": _Usage(scene, engine=True)}
+        self._frequency: object = None
+        self._frequency_at_ns: int | None = None
+
+    def read(self) -> Reading:
+        """Read the counters; shares are since the previous call."""
+        draft = Draft()
+        cores = self._read_machine(draft)
+        for name, usage in self._families.items():
+            share = usage.percent_of_core()
+            draft.put(f"{name}_percent_of_core", share, most=100.0 * (cores or 1) + 5.0)
+            of_machine: object = share
+            if not isinstance(share, Problem):
+                of_machine = share / cores if cores else Problem("the number of cores is not known")
+            draft.put(f"{name}_percent_of_machine", of_machine, most=105.0)
+        now = self._scene.clock()
+        if self._frequency_at_ns is None or now - self._frequency_at_ns >= _FREQUENCY_EVERY_NS:
+            self._frequency, self._frequency_at_ns = attempt(lambda: psutil.cpu_freq()), now
+        # Some systems answer in GHz or with 0: no processor in use runs below 50 MHz or above 20 GHz.
+        draft.put("frequency_mhz", part_of(self._frequency, "current"), least=50.0, most=20_000.0)
+        return draft.reading()
+
+    def _read_machine(self, draft: Draft) -> int | None:
+        before, self._cores = self._cores, attempt(lambda: list(psutil.cpu_times(percpu=True)))
+        after = self._cores
+        if not isinstance(after, Problem) and not after:
+            after = self._cores = Problem("the system lists no cores")
+        cores = None if isinstance(after, Problem) else len(after)
+        draft.put("logical_cores", after if isinstance(after, Problem) else len(after))
+        shares: list[_Share] | Problem
+        if isinstance(after, Problem):
+            shares = after
+        elif isinstance(before, Problem):
+            shares = Problem(NONE_YET)
+        elif len(before) != len(after):
+            shares = Problem("the number of cores changed")
+        else:
+            pairs = list(zip(before, after, strict=True))
+            shares = attempt(lambda: [_between(old, new) for old, new in pairs])
+        draft.put("machine_percent", _percent(shares), most=100.5)
+        draft.put("steal_percent", _percent(shares, steal=True), most=100.5)
+        if self._per_core and not isinstance(shares, Problem):
+            for index, share in enumerate(shares):
+                draft.put(f"core_{index}_percent", _percent([share]), most=100.5)
+        return cores
+
+
+class _Usage:
+    """Processor time of the engine's family, or of this program alone, between two readings."""
+
+    def __init__(self, scene: Scene, *, engine: bool) -> None:
+        self._family = Family(scene) if engine else None
+        self._clock = scene.clock
+        self._used_s: dict[psutil.Process | None, float] = {}
+        self._read_at_ns: int | None = None
+
+    def percent_of_core(self) -> float | Problem:
+        """100 is one core; the mean since the previous call over the processes that lived at both."""
+        before, before_ns = self._used_s, self._read_at_ns
+        used, self._read_at_ns = self._read(), self._clock()
+        self._used_s = {} if isinstance(used, Problem) else used
+        if isinstance(used, Problem):
+            return used
+        both = [seconds - before[process] for process, seconds in used.items() if process in before]
+        if not both or before_ns is None:
+            return Problem(NONE_YET)
+        elapsed_s = (self._read_at_ns - before_ns) / 1e9
+        if elapsed_s <= 0.0:
+            return Problem("no time has passed")
+        return 100.0 * sum(max(0.0, seconds) for seconds in both) / elapsed_s
+
+    def _read(self) -> dict[psutil.Process | None, float] | Problem:
+        if self._family is None:
+            # Exact to a microsecond; what psutil reads counts in steps of 10 ms, 2 % of half a second.
+            return {None: time.process_time()}
+        members = self._family.members()
+        if isinstance(members, Problem):
+            return members
+        used: dict[psutil.Process | None, float] = {}
+        problem = Problem("not told by this system")
+        for process in members:
+            times = attempt(process.cpu_times)
+            user, system = part_of(times, "user"), part_of(times, "system")
+            if isinstance(times, Problem):
+                problem = times
+            elif isinstance(user, int | float) and isinstance(system, int | float):
+                used[process] = user + system
+        return used or problem
+
+
+def _between(old: object, new: object) -> _Share:
+    """What one core did between two rows of counters; a counter that went back (Linux: idle, iowait) did nothing."""
+    fields = getattr(new, "_fields", ())
+    spent = {name: max(0.0, getattr(new, name) - getattr(old, name, 0.0)) for name in fields}
+    total = sum(seconds for name, seconds in spent.items() if name not in _COUNTED_TWICE)
+    waiting = sum(spent.get(name, 0.0) for name in _WAITING)
+    return _Share(busy_s=total - waiting, steal_s=spent.get("steal"), total_s=total)
+
+
+def _percent(shares: Sequence[_Share] | Problem, *, steal: bool = False) -> float | Problem | None:
+    if isinstance(shares, Problem):
+        return shares
+    total = sum(share.total_s for share in shares)
+    if total <= 0.0:
+        return Problem("no time has passed")
+    if not steal:
+        return 100.0 * sum(share.busy_s for share in shares) / total
+    stolen = [share.steal_s for share in shares if share.steal_s is not None]
+    return 100.0 * sum(stolen) / total if stolen else None

@@ -1,0 +1,155 @@
+"""Memory: what the machine or the container has, and what this program and its engine hold of it.
+
+| value | meaning |
+|---|---|
+| `total_bytes` | memory of the machine, or the container's limit where that is smaller |
+| `available_bytes` | what programs can still get without swapping: the smaller of machine and container |
+| `used_bytes` | `total_bytes` - `available_bytes` |
+| `container_limit_bytes` | the limit, where a container or session has one below the machine's memory |
+| `swap_total_bytes`, `swap_used_bytes` | of the machine |
+| `program_rss_bytes`, `engine_rss_bytes` | resident pages; the engine's include the model file's that it has touched |
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from probes.processes import Family
+from probes.reading import Draft, Problem, Reading, Scene, attempt, part_of
+
+
+def detect(scene: Scene) -> MemoryProbe | None:
+    """Return the probe; every machine has memory."""
+    return MemoryProbe(scene)
+
+
+class MemoryProbe:
+    """Reads psutil and, on Linux, the control groups of this process."""
+
+    name = "memory"
+
+    def __init__(self, scene: Scene, proc: Path = Path("/proc"), mounts: Path = Path("/sys/fs/cgroup")) -> None:
+        self._groups = control_groups(proc, mounts)
+        self._engine = Family(scene)
+
+    def read(self) -> Reading:
+        """Read now."""
+        draft = Draft()
+        machine = attempt(lambda: psutil.virtual_memory())
+        total, available = _bytes_of(machine, "total", least=1), _bytes_of(machine, "available")
+        binding = self._smallest_group(total)
+        if binding is not None:
+            draft.put("container_limit_bytes", binding.limit)
+            total = binding.limit
+            available = binding.free if isinstance(available, Problem) else min(available, binding.free)
+        draft.put("total_bytes", total)
+        draft.put("available_bytes", available)
+        problem = next((part for part in (total, available) if isinstance(part, Problem)), None)
+        if problem or isinstance(total, Problem) or isinstance(available, Problem):
+            draft.put("used_bytes", problem)
+        else:
+            draft.put("used_bytes", total - available)
+        swap = attempt(lambda: psutil.swap_memory())
+        draft.put("swap_total_bytes", part_of(swap, "total"))
+        draft.put("swap_used_bytes", part_of(swap, "used"))
+        draft.put("program_rss_bytes", attempt(lambda: psutil.Process().memory_info().rss), least=1)
+        draft.put("engine_rss_bytes", _resident(self._engine), least=1)
+        return draft.reading()
+
+    def _smallest_group(self, machine_total: int | Problem) -> _GroupMemory | None:
+        read = [memory for group in self._groups if (memory := _group_memory(group)) is not None]
+        smallest = min(read, key=lambda memory: memory.limit, default=None)
+        # Version 1 says "no limit" with a number near 2^63.
+        ceiling = 1 << 50 if isinstance(machine_total, Problem) else machine_total
+        return smallest if smallest is not None and smallest.limit < ceiling else None
+
+
+@dataclass(frozen=True, slots=True)
+class _GroupMemory:
+    """Limit of one control group, and what of it is left, in bytes."""
+
+    limit: int
+    free: int
+
+
+def control_groups(proc: Path, mounts: Path) -> tuple[Path, ...]:
+    """The folders of the memory control groups that this process is in, its own first, then those above it.
+
+    A container may show a group's path that its own mount does not hold; the levels that are missing are left out.
+    """
+    try:
+        lines = (proc / "self" / "cgroup").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return ()
+    found: list[Path] = []
+    for line in lines:
+        _, _, membership = line.partition(":")
+        controllers, _, group = membership.partition(":")
+        if not controllers:
+            top = mounts
+        elif "memory" in controllers.split(","):
+            top = mounts / "memory"
+        else:
+            continue
+        level = top / group.strip("/")
+        while True:
+            if any((level / name).exists() for name in _LIMIT_FILES):
+                found.append(level)
+            if level == top:
+                break
+            level = level.parent
+    return tuple(found)
+
+
+_LIMIT_FILES = ("memory.max", "memory.limit_in_bytes")
+_USAGE_FILES = ("memory.current", "memory.usage_in_bytes")
+_REUSABLE = ("inactive_file", "total_inactive_file")
+"""File pages that the kernel drops before it refuses memory: they count as free, as in the machine's own figure."""
+
+
+def _group_memory(group: Path) -> _GroupMemory | None:
+    limit = _number_in(group, _LIMIT_FILES)
+    usage = _number_in(group, _USAGE_FILES)
+    if limit is None or usage is None or limit <= 0:
+        return None
+    reusable = 0
+    try:
+        for line in (group / "memory.stat").read_text(encoding="ascii").splitlines():
+            name, _, value = line.partition(" ")
+            if name in _REUSABLE:
+                reusable = max(reusable, int(value))
+    except (OSError, ValueError):
+        pass  # the estimate is then a little too careful
+    return _GroupMemory(limit, max(0, min(limit, limit - usage + reusable)))
+
+
+def _number_in(group: Path, names: tuple[str, ...]) -> int | None:
+    for name in names:
+        try:
+            return int((group / name).read_text(encoding="ascii"))
+        except (OSError, ValueError):
+            continue  # another version's file name, or "max": no limit
+    return None
+
+
+def _bytes_of(values: object, name: str, least: int = 0) -> int | Problem:
+    value = part_of(values, name)
+    if isinstance(value, Problem):
+        return value
+    if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value < 1 << 60:
+        return Problem("not told by this system" if value is None else f"not plausible ({value!r})")
+    return int(value)
+
+
+def _resident(family: Family) -> int | Problem:
+    members = family.members()
+    if isinstance(members, Problem):
+        return members
+    sizes = [_bytes_of(attempt(process.memory_info), "rss") for process in members]
+    # The first is the process itself: without it the sum would be wrong, a child that just ended is no loss.
+    if isinstance(sizes[0], Problem):
+        return sizes[0]
+    return sum(size for size in sizes if not isinstance(size, Problem))
