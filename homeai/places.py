@@ -1,0 +1,49 @@
+"""Where files live: the operating system's own places, each of which an environment variable can replace.
+
+The variables serve portable installations and tests: `HOMEAI_CONFIG_DIR`, `HOMEAI_DATA_DIR`, `HOMEAI_STATE_DIR` and
+`HOMEAI_CACHE_DIR`. Nothing here creates a folder; who writes a file makes its folder, readable by the user alone.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+APP = "homeai"
+
+
+def config_file() -> Path:
+    """The settings file, `config.toml`; it need not exist."""
+    return _place("HOMEAI_CONFIG_DIR", "user_config_path") / "config.toml"
+
+
+def data_dir() -> Path:
+    """What the user would miss: recorded sessions, fetched models."""
+    return _place("HOMEAI_DATA_DIR", "user_data_path")
+
+
+def state_dir() -> Path:
+    """What the program remembers between runs: the last model used, measured defaults."""
+    return _place("HOMEAI_STATE_DIR", "user_state_path")
+
+
+def cache_dir() -> Path:
+    """What can be made again at any time."""
+    return _place("HOMEAI_CACHE_DIR", "user_cache_path")
+
+
+def log_dir() -> Path:
+    """Logs of the program and of its engine; below the state folder when that one was replaced."""
+    if os.environ.get("HOMEAI_STATE_DIR"):
+        return state_dir() / "log"
+    return _place("", "user_log_path")
+
+
+def _place(variable: str, name: str) -> Path:
+    if replacement := os.environ.get(variable):
+        return Path(replacement).expanduser()
+    # Not at the top: half of the commands need no place, and all of them should start at once.
+    import platformdirs
+
+    path: Path = getattr(platformdirs, name)(APP, appauthor=False)
+    return path

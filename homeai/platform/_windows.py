@@ -1,0 +1,68 @@
+"""Windows."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from pathlib import Path
+
+assert sys.platform == "win32"
+
+ENDING_SIGNALS = (signal.SIGTERM, signal.SIGBREAK)
+"""Signals, beside SIGINT, that ask a program to end."""
+
+BROKEN_PIPE_STATUS = 1
+"""The exit status of a program whose reader went away; Windows has no custom of its own."""
+
+TerminalModes = int
+
+
+def terminal_modes(descriptor: int) -> TerminalModes | None:
+    """The modes of the console on this descriptor, or None when it is none."""
+    import ctypes
+    import msvcrt
+
+    modes = ctypes.c_uint32()
+    try:
+        handle = msvcrt.get_osfhandle(descriptor)
+    except (OSError, ValueError):
+        return None
+    return modes.value if ctypes.windll.kernel32.GetConsoleMode(handle, ctypes.byref(modes)) else None
+
+
+def restore_terminal(descriptor: int, modes: TerminalModes) -> None:
+    """Put back what `terminal_modes` returned; a console that is gone is left alone."""
+    import ctypes
+    import msvcrt
+
+    try:
+        handle = msvcrt.get_osfhandle(descriptor)
+    except (OSError, ValueError):
+        return
+    ctypes.windll.kernel32.SetConsoleMode(handle, modes)
+
+
+def lower_priority(by: int) -> None:
+    """Be nicer to other programs: below normal for any `by` up to 10, idle beyond."""
+    import psutil
+
+    psutil.Process().nice(psutil.BELOW_NORMAL_PRIORITY_CLASS if by <= 10 else psutil.IDLE_PRIORITY_CLASS)
+
+
+def allowed_cpus() -> int | None:
+    """How many logical CPUs this process may run on; None when the system does not say."""
+    import psutil
+
+    return len(psutil.Process().cpu_affinity())
+
+
+def cpu_name() -> str:
+    """The processor's name, as its maker writes it where the system tells that."""
+    import platform
+
+    return platform.processor() or platform.machine()
+
+
+def cpu_quota(proc: Path = Path(), mounts: Path = Path()) -> float | None:  # noqa: ARG001 - the twin's signature
+    """How many CPUs' worth of time this process may use; Windows has no such limit that we know how to read."""
+    return None

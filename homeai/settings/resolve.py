@@ -1,0 +1,282 @@
+"""From flags, environment, file, measurements and defaults to one value a setting, each with its origin.
+
+The settings file is flat TOML, `key = value` with the keys of the table:
+
+    model = "qwen3-4b"
+    folders = ["~/models"]
+    context = "8k"
+    threads = 4
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from homeai.errors import UsageError
+from homeai.settings import tuned
+from homeai.settings.kinds import Value, did_you_mean
+from homeai.settings.table import BY_KEY, SETTINGS, Machine, Setting
+
+if TYPE_CHECKING:
+    from homeai.engine.wire import EngineOptions
+    from homeai.events import Sampler
+
+Source = Literal["flag", "environment", "file", "measured", "default"]
+
+_MEASURED = "measured on this machine"
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """A value and where it comes from; `origin` says it in words: `--threads`, `config.toml line 3`, `2 cores`."""
+
+    value: Value
+    source: Source
+    origin: str
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All settings, each definite. `warnings` are sentences for the user about values that are odd but allowed."""
+
+    machine: Machine
+    resolved: Mapping[str, Resolved]
+    warnings: tuple[str, ...] = ()
+
+    def value(self, key: str) -> Any:
+        """The value in the setting's own type; the table says which. An unknown key raises KeyError."""
+        return self.resolved[key].value
+
+    def origin(self, key: str) -> str:
+        """Where the value comes from, in words."""
+        return self.resolved[key].origin
+
+    def shown(self, key: str) -> str:
+        """The value as it would be written on the command line; empty for one that is not set."""
+        return BY_KEY[key].kind.show(self.value(key))
+
+    def with_measured(self, values: Mapping[str, object]) -> Settings:
+        """The same with measured values in place of defaults; keys and values that make no sense are left out."""
+        given = {key: found for key, found in self.resolved.items() if found.source not in ("measured", "default")}
+        for key, value in values.items():
+            setting = BY_KEY.get(key)
+            if setting is None or key in given:
+                continue
+            try:
+                given[key] = Resolved(setting.kind.from_toml(value), "measured", _MEASURED)
+            except ValueError:
+                continue
+        return _complete(given, self.machine)
+
+    def for_model(self, path: Path, size_bytes: int, state_dir: Path) -> Settings:
+        """The same with what was measured on this machine, with the installed build, for this model."""
+        file = state_dir / tuned.FILE_NAME
+        if not file.exists():
+            return self
+        model = tuned.model_name(path, size_bytes)
+        return self.with_measured(
+            tuned.measured(file, machine=self.machine.name, build=tuned.build_name(), model=model)
+        )
+
+    def engine_options(self, context_trained: int | None = None) -> EngineOptions:
+        """What the engine is asked for. A default context is not made longer than the model was trained with."""
+        from homeai.engine.wire import EngineOptions
+
+        context = self.value("context")
+        if context_trained and self.resolved["context"].source == "default":
+            context = min(context, context_trained)
+        return EngineOptions(
+            gpu_layers=self.value("gpu_layers"),
+            threads=self.value("threads"),
+            threads_batch=self.value("threads_batch"),
+            batch=self.value("batch"),
+            ubatch=self.value("ubatch"),
+            flash_attention={"auto": None, "on": True, "off": False}[self.value("flash_attention")],
+            kv_type_k=self.value("kv_type_k"),
+            kv_type_v=self.value("kv_type_v"),
+            context=context,
+            sequences=self.value("sequences"),
+            iteration_tokens=self.value("iteration_tokens"),
+            decode_first=self.value("decode_first"),
+        )
+
+    def sampler(self, stop: tuple[str, ...] = ()) -> Sampler:
+        """How tokens are chosen. `stop` are the strings that end this answer; they are no setting."""
+        from homeai.events import Sampler
+
+        return Sampler(
+            temperature=self.value("temperature"),
+            top_k=self.value("top_k"),
+            top_p=self.value("top_p"),
+            min_p=self.value("min_p"),
+            repeat_penalty=self.value("repeat_penalty"),
+            seed=self.value("seed"),
+            max_tokens=self.value("max_tokens"),
+            stop=stop,
+        )
+
+
+def resolve(flags: Mapping[str, object], environ: Mapping[str, str], toml_path: Path, machine: Machine) -> Settings:
+    """Resolve every setting: a flag wins over the environment, that over the file, that over a default.
+
+    Flags are by key; texts are read as the command line writes them, None means not given. Raises `UsageError` for a
+    value or a key that makes no sense, naming where it stands, what is accepted and what may have been meant.
+    """
+    unknown = sorted(set(flags) - set(BY_KEY))
+    if unknown:
+        raise UsageError(f'"{unknown[0]}" is no setting{did_you_mean(unknown[0], BY_KEY)}', code="usage")
+    written, text = _read_toml(toml_path)
+    given: dict[str, Resolved] = {}
+    for setting in SETTINGS:
+        found = (
+            _from_flag(setting, flags.get(setting.key))
+            or _from_environment(setting, environ.get(setting.environment, ""))
+            or _from_file(setting, written, text, toml_path)
+        )
+        if found:
+            given[setting.key] = found
+    settings = _complete(given, machine)
+    return replace(settings, warnings=settings.warnings + _odd_variables(environ))
+
+
+def _complete(given: Mapping[str, Resolved], machine: Machine) -> Settings:
+    """Fill in defaults, in the table's order, and look at the whole."""
+    resolved: dict[str, Resolved] = {}
+    values: dict[str, Value] = {}
+    for setting in SETTINGS:
+        found = given.get(setting.key)
+        if found is None:
+            value, reason = setting.default_on(machine, values)
+            found = Resolved(value, "default", f"default: {reason}" if reason else "default")
+        resolved[setting.key] = found
+        values[setting.key] = found.value
+    _refuse_contradictions(resolved)
+    return Settings(machine, resolved, _thread_warnings(resolved, machine))
+
+
+def _from_flag(setting: Setting, given: object) -> Resolved | None:
+    if given is None:
+        return None
+    return Resolved(_read(setting, given, setting.flag), "flag", setting.flag)
+
+
+def _from_environment(setting: Setting, text: str) -> Resolved | None:
+    # Set but empty means not set: there is no other way to unset a variable for one command on Windows.
+    if not text:
+        return None
+    return Resolved(_read(setting, text, setting.environment), "environment", setting.environment)
+
+
+def _from_file(setting: Setting, written: Mapping[str, object], text: str, path: Path) -> Resolved | None:
+    if setting.key not in written:
+        return None
+    place = _place(path, text, setting.key)
+    try:
+        return Resolved(setting.kind.from_toml(written[setting.key]), "file", place)
+    except ValueError as problem:
+        raise UsageError(f"{place}: {setting.key} {problem}", code="usage") from problem
+
+
+def _read(setting: Setting, given: object, name: str) -> Value:
+    try:
+        return setting.kind.from_text(given) if isinstance(given, str) else setting.kind.from_toml(given)
+    except ValueError as problem:
+        raise UsageError(f"{name} {problem}", code="usage") from problem
+
+
+def _read_toml(path: Path) -> tuple[Mapping[str, object], str]:
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except FileNotFoundError:
+        return {}, ""
+    except (OSError, UnicodeDecodeError) as problem:
+        raise UsageError(f"Cannot read the settings in {path}: {problem}", code="usage") from problem
+    try:
+        written = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as problem:
+        raise UsageError(f"{path} is not valid TOML: {problem}", code="usage") from problem
+    for key, value in written.items():
+        if key in BY_KEY:
+            continue
+        place = _place(path, text, key)
+        if isinstance(value, dict):
+            raise UsageError(f"{place}: [{key}] is a section; settings stand without sections", code="usage")
+        raise UsageError(
+            f'{place}: "{key}" is no setting{did_you_mean(key.replace("-", "_").lower(), BY_KEY)}',
+            code="usage",
+            help="`homeai config` lists them all.",
+        )
+    return written, text
+
+
+def _place(path: Path, text: str, key: str) -> str:
+    """The file and line of a key; tomllib does not tell lines, and a flat file makes them easy to find."""
+    start = re.compile(rf"""\s*\[*\s*["']?{re.escape(key)}["']?\s*[=.\]]""")
+    for number, line in enumerate(text.splitlines(), start=1):
+        if start.match(line):
+            return f"{path} line {number}"
+    return str(path)
+
+
+def _refuse_contradictions(resolved: Mapping[str, Resolved]) -> None:
+    batch, ubatch = resolved["batch"], resolved["ubatch"]
+    assert isinstance(batch.value, int)
+    assert isinstance(ubatch.value, int)
+    if ubatch.value > batch.value:
+        raise UsageError(
+            f"ubatch {ubatch.value} ({ubatch.origin}) is more than batch {batch.value} ({batch.origin})",
+            code="usage",
+            help="A batch is computed in micro-batches, so ubatch can be batch at most.",
+        )
+    values, attention = resolved["kv_type_v"], resolved["flash_attention"]
+    if attention.value == "off" and values.value not in ("f32", "f16", "bf16"):
+        raise UsageError(
+            f"kv_type_v {values.value} ({values.origin}) needs flash attention, which is off ({attention.origin})",
+            code="usage",
+            help="Set flash_attention to auto or on, or kv_type_v to f16.",
+        )
+
+
+def _thread_warnings(resolved: Mapping[str, Resolved], machine: Machine) -> tuple[str, ...]:
+    cores = machine.cores
+    return tuple(
+        f"{found.value} threads ({found.origin}) are more than the {cores.usable} that can run at once here"
+        f" ({cores.reason}): they will wait for each other."
+        for key in ("threads", "threads_batch")
+        if (found := resolved[key]).source != "default" and isinstance(found.value, int) and found.value > cores.usable
+    )
+
+
+def _odd_variables(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Variables that look like a mistyped setting; others that begin with HOMEAI_ are not ours to judge."""
+    import difflib
+
+    known = [setting.environment for setting in SETTINGS]
+    warnings = []
+    for name in sorted(environ):
+        if name.startswith("HOMEAI_") and name not in known and not name.endswith("_DIR"):
+            close = difflib.get_close_matches(name, known, n=1, cutoff=0.85)
+            if close:
+                warnings.append(f"{name} is no setting and was ignored. Did you mean {close[0]}?")
+    return tuple(warnings)
+
+
+def this_machine() -> Machine:
+    """What this machine offers to this process now."""
+    from homeai.platform import cpu_name, usable_cores
+
+    cores = usable_cores()
+    return Machine(cores, f"{cpu_name()}, {cores.reason}")
+
+
+def load(flags: Mapping[str, object]) -> Settings:
+    """Resolve with this process's environment, the user's settings file and this machine. Raises `UsageError`."""
+    from homeai.places import config_file
+
+    return resolve(flags, os.environ, config_file(), this_machine())

@@ -1,0 +1,48 @@
+"""Places: the system's own, replaced by the environment, and never created by asking."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from homeai import places
+
+REPLACEMENTS = {
+    "HOMEAI_CONFIG_DIR": lambda: places.config_file().parent,
+    "HOMEAI_DATA_DIR": places.data_dir,
+    "HOMEAI_STATE_DIR": places.state_dir,
+    "HOMEAI_CACHE_DIR": places.cache_dir,
+}
+
+
+@pytest.mark.parametrize("variable", REPLACEMENTS)
+def test_a_variable_replaces_its_place_and_no_other(
+    variable: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for other in REPLACEMENTS:
+        monkeypatch.delenv(other, raising=False)
+    before = {other: place() for other, place in REPLACEMENTS.items()}
+    monkeypatch.setenv(variable, str(tmp_path / "elsewhere"))
+    after = {other: place() for other, place in REPLACEMENTS.items()}
+    assert after == before | {variable: tmp_path / "elsewhere"}
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_places_carry_the_programs_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in REPLACEMENTS:
+        monkeypatch.delenv(variable, raising=False)
+    for place in (*REPLACEMENTS.values(), places.log_dir):
+        assert "homeai" in str(place())
+
+
+def test_a_home_folder_sign_is_expanded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    monkeypatch.setenv("HOMEAI_STATE_DIR", "~/portable")
+    assert places.state_dir() == tmp_path / "portable"
+
+
+def test_logs_follow_a_replaced_state_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOMEAI_STATE_DIR", str(tmp_path))
+    assert places.log_dir().is_relative_to(tmp_path)
