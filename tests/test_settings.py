@@ -98,6 +98,10 @@ class TestPrecedence:
             "measured on this machine",
         )
 
+    def test_a_measurement_yields_to_a_choice_it_contradicts(self) -> None:
+        settings = resolved({"kv_type_v": "q8_0"}).with_measured({"flash_attention": "off", "threads": 5})
+        assert (settings.value("flash_attention"), settings.value("threads")) == ("auto", 5)
+
     def test_new_measurements_replace_old_ones(self) -> None:
         settings = resolved().with_measured({"threads": 5}).with_measured({"batch": 1024})
         assert (settings.value("threads"), settings.value("batch")) == (6, 1024)

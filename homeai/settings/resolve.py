@@ -62,17 +62,20 @@ class Settings:
         return BY_KEY[key].kind.show(self.value(key))
 
     def with_measured(self, values: Mapping[str, object]) -> Settings:
-        """The same with measured values in place of defaults; keys and values that make no sense are left out."""
+        """The same with measured values in place of defaults, as far as they make sense beside what was chosen."""
         given = {key: found for key, found in self.resolved.items() if found.source not in ("measured", "default")}
+        settings = _complete(given, self.machine)
         for key, value in values.items():
             setting = BY_KEY.get(key)
             if setting is None or key in given:
                 continue
             try:
-                given[key] = Resolved(setting.kind.from_toml(value), "measured", _MEASURED)
-            except ValueError:
-                continue
-        return _complete(given, self.machine)
+                measured = Resolved(setting.kind.from_toml(value), "measured", _MEASURED)
+                settings = _complete(given | {key: measured}, self.machine)
+            except (ValueError, UsageError):
+                continue  # not a value of this setting, or one that contradicts what the user chose
+            given[key] = measured
+        return replace(settings, warnings=self.warnings)
 
     def for_model(self, path: Path, size_bytes: int, state_dir: Path) -> Settings:
         """The same with what was measured on this machine, with the installed build, for this model."""
