@@ -1,0 +1,332 @@
+"""From facts to state: `fold` takes one fact, in the order of the record.
+
+A record may be damaged, so nothing here raises: what came twice, out of order or without its beginning is ignored or
+gives a partial state. An answer that ended takes no more facts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from math import isfinite
+from types import MappingProxyType
+
+from msgspec.structs import replace as replace_fact
+
+from homeai.events import (
+    AnyFact,
+    Began,
+    Ended,
+    EngineEnded,
+    EngineReady,
+    EngineStarting,
+    LoadEnded,
+    LoadFailed,
+    LoadProgress,
+    LoadStarted,
+    Notice,
+    Parts,
+    Prefilled,
+    Queued,
+    Sample,
+    SessionStarted,
+    StopRequested,
+    Submitted,
+    Templated,
+    Text,
+    Tokenised,
+    Tokens,
+)
+from homeai.metrics.state import (
+    AnswerState,
+    EngineState,
+    Loaded,
+    LoadState,
+    PrefillState,
+    ProbeState,
+    Reading,
+    SessionState,
+    TokenState,
+    Wait,
+    WaitKind,
+)
+
+HISTORY = 240
+"""Samples kept of each probe: four minutes at one a second."""
+WAITS = 32
+"""Starts and loads kept: more than any one answer can have waited for."""
+NOTICES = 200
+"""Notices kept."""
+
+WorkFact = Queued | Began | Templated | Tokenised | Prefilled | Tokens | Text | StopRequested | Ended
+AnswerFact = Submitted | WorkFact
+EngineFact = EngineStarting | EngineReady | EngineEnded
+LoadFact = LoadStarted | LoadProgress | LoadEnded | LoadFailed
+
+
+def fold(state: SessionState, fact: AnyFact) -> SessionState:
+    """Return the state after one more fact."""
+    match fact:
+        case Tokens() | Text() | Prefilled() | Queued() | Began() | Templated() | Tokenised() | Ended():
+            return _answer_fact(state, fact)
+        case Submitted() | StopRequested():
+            return _answer_fact(state, fact)
+        case Sample():
+            return _sample(state, fact)
+        case LoadStarted() | LoadProgress() | LoadEnded() | LoadFailed():
+            return _load_fact(state, fact)
+        case EngineStarting() | EngineReady() | EngineEnded():
+            return _engine_fact(state, fact)
+        case Notice():
+            return replace(state, notices=(*state.notices[1 - NOTICES :], fact))
+        case SessionStarted():
+            return replace(
+                state,
+                session=fact.session,
+                started_at=fact.started_at,
+                started_at_ns=fact.at_ns,
+                app_version=fact.app_version,
+            )
+
+
+def fold_all(facts: Iterable[AnyFact], state: SessionState | None = None) -> SessionState:
+    """Return the state after all these facts, from an empty session or from `state`."""
+    state = state if state is not None else SessionState()
+    for fact in facts:
+        state = fold(state, fact)
+    return state
+
+
+# --- the engine and its model -----------------------------------------------------------------------------------------
+
+
+def _engine_fact(state: SessionState, fact: EngineFact) -> SessionState:
+    engine, load, waits = state.engine, state.load, state.waits
+    newest = engine.starting.generation if engine.starting is not None else 0
+    if fact.generation < newest:
+        # The end of a worker whose successor is already starting says nothing about the successor.
+        return replace(state, engine=replace(engine, ended=fact)) if isinstance(fact, EngineEnded) else state
+    match fact:
+        case EngineStarting():
+            engine = EngineState("starting", fact, engine.ready, engine.ended)
+            waits = _closed(_closed(waits, "load", fact.at_ns), "start", fact.at_ns)
+            waits = (*waits[1 - WAITS :], Wait("start", fact.at_ns))
+        case EngineReady():
+            engine = EngineState("ready", engine.starting, fact, engine.ended)
+            waits = _closed(waits, "start", fact.at_ns, finished=True)
+        case EngineEnded():
+            engine = EngineState("ended", engine.starting, engine.ready, fact)
+            waits = _closed(_closed(waits, "load", fact.at_ns), "start", fact.at_ns)
+    if not isinstance(fact, EngineReady):
+        load = replace(load, loading=None, progress=None, resident=False)
+    return _told_to_waiting(replace(state, engine=engine, load=load, waits=waits))
+
+
+def _load_fact(state: SessionState, fact: LoadFact) -> SessionState:
+    load, waits = state.load, state.waits
+    loading = load.loading if load.loading is not None and load.loading.load_id == fact.load_id else None
+    told = load.loaded is not None and load.resident and load.loaded.ended.load_id == fact.load_id
+    if told or (load.attempt is not None and fact.load_id < load.attempt.load_id):
+        return state
+    match fact:
+        case LoadProgress():
+            return state if loading is None else replace(state, load=replace(load, progress=fact))
+        case LoadStarted():
+            load = LoadState(loading=fact, loaded=load.loaded, attempt=fact)
+            waits = (*_closed(waits, "load", fact.at_ns)[1 - WAITS :], Wait("load", fact.at_ns))
+        case LoadEnded():
+            load = LoadState(loaded=Loaded(fact, loading), resident=True, attempt=loading)
+            waits = _closed(waits, "load", fact.at_ns, finished=True)
+        case LoadFailed():
+            load = LoadState(loaded=load.loaded, attempt=load.attempt, failed=fact)
+            waits = _closed(waits, "load", fact.at_ns)
+    return _told_to_waiting(replace(state, load=load, waits=waits))
+
+
+def _closed(waits: tuple[Wait, ...], kind: WaitKind, at_ns: int, *, finished: bool = False) -> tuple[Wait, ...]:
+    return tuple(
+        Wait(kind, wait.started_at_ns, at_ns, finished) if wait.kind == kind and wait.ended_at_ns is None else wait
+        for wait in waits
+    )
+
+
+def _told_to_waiting(state: SessionState) -> SessionState:
+    """Let the answers that have not begun know what the engine and its load are at."""
+    told = {
+        answer_id: _with_waits(answer, state)
+        for answer_id, answer in state.answers.items()
+        if answer.submitted is not None and answer.began is None and answer.ended is None
+    }
+    return replace(state, answers=MappingProxyType(state.answers | told)) if told else state
+
+
+def _with_waits(answer: AnswerState, state: SessionState) -> AnswerState:
+    submitted_at_ns = answer.submitted.at_ns if answer.submitted is not None else 0
+    return replace(
+        answer,
+        waits=tuple(w for w in state.waits if w.ended_at_ns is None or w.ended_at_ns > submitted_at_ns),
+        load=state.load.loaded if state.load.resident else None,
+        load_attempt=state.load.attempt,
+    )
+
+
+# --- an answer --------------------------------------------------------------------------------------------------------
+
+
+def _answer_fact(state: SessionState, fact: AnswerFact) -> SessionState:
+    answer = state.answers.get(fact.answer_id)
+    if answer is None:
+        if isinstance(fact, StopRequested):
+            return state
+        answer = AnswerState(fact.answer_id)
+    elif answer.ended is not None:
+        return state
+    if isinstance(fact, Submitted):
+        if answer.submitted is not None:
+            return state
+        answer = replace(answer, submitted=fact)
+        if answer.began is None:
+            answer = _with_waits(answer, state)
+    elif isinstance(fact, Began) and answer.load is None and state.load.resident:
+        answer = replace(_told(answer, fact), load=state.load.loaded)
+    else:
+        answer = _told(answer, fact)
+    return replace(state, answers=MappingProxyType(state.answers | {fact.answer_id: answer}))
+
+
+def _told(answer: AnswerState, fact: WorkFact) -> AnswerState:
+    match fact:
+        case Tokens():
+            return replace(answer, tokens=_more_tokens(answer.tokens, fact))
+        case Text():
+            return _more_text(answer, fact)
+        case Prefilled():
+            return replace(answer, prefill=_more_prefill(answer.prefill, fact))
+        case Queued():
+            return replace(answer, queued=answer.queued or fact)
+        case Began():
+            return replace(answer, began=answer.began or fact)
+        case Templated():
+            return replace(answer, templated=answer.templated or fact)
+        case Tokenised():
+            # A second, different one: the engine could not reuse what it hoped to and reads the prompt anew.
+            anew = answer.prefill is not None and answer.prefill.total != fact.prompt - fact.reused
+            return replace(answer, tokenised=fact, prefill=None if anew else answer.prefill)
+        case StopRequested():
+            return replace(answer, stop_requested=answer.stop_requested or fact)
+        case Ended():
+            return replace(answer, ended=fact)
+
+
+def _more_prefill(prefill: PrefillState | None, fact: Prefilled) -> PrefillState:
+    if prefill is None:
+        return PrefillState(
+            started_at_ns=fact.started_at_ns,
+            ended_at_ns=fact.at_ns,
+            done=fact.done,
+            total=fact.total,
+            read=fact.tokens,
+            chunks=1,
+            parts=fact.parts,
+            shared=fact.shared,
+        )
+    if fact.at_ns <= prefill.ended_at_ns:
+        return prefill
+    return PrefillState(
+        started_at_ns=prefill.started_at_ns,
+        ended_at_ns=fact.at_ns,
+        done=fact.done,
+        total=fact.total,
+        read=prefill.read + fact.tokens,
+        chunks=prefill.chunks + 1,
+        parts=prefill.parts + fact.parts,
+        shared=prefill.shared or fact.shared,
+    )
+
+
+_COLUMNS = ("ids", "sampled_at_ns", "compute_ns", "sample_ns", "text_ns", "wait_other_ns", "idle_ns")
+
+
+def _more_tokens(tokens: TokenState, fact: Tokens) -> TokenState:
+    rows = len(fact.sampled_at_ns)
+    skipped = max(0, tokens.count - fact.first)
+    if any(len(getattr(fact, name)) != rows for name in _COLUMNS) or skipped >= rows:
+        return tokens
+    if skipped:
+        kept = {name: getattr(fact, name)[skipped:] for name in _COLUMNS}
+        fact = replace_fact(fact, first=tokens.count, **kept)
+    lost = fact.first - tokens.count
+    stamps = fact.sampled_at_ns
+    worst = tokens.worst_gap_ns
+    previous = tokens.last_at_ns if not lost else None
+    for stamp in stamps:
+        if previous is not None and stamp - previous > (worst if worst is not None else -1):
+            worst = stamp - previous
+        previous = stamp
+    # The first token's own parts belong to the span that ends with it, first_sample.
+    opening = 1 if fact.first == 0 else 0
+    return TokenState(
+        bundles=tokens.bundles.append(fact),
+        count=fact.first + len(stamps),
+        lost=tokens.lost + lost,
+        reasoning=tokens.reasoning + fact.reasoning,
+        first_at_ns=stamps[0] if opening else tokens.first_at_ns,
+        last_at_ns=stamps[-1],
+        first_parts=_row_parts(fact, 0, 1) if opening else tokens.first_parts,
+        decode_parts=tokens.decode_parts + _row_parts(fact, opening, len(stamps)),
+        worst_gap_ns=worst,
+        shared=tokens.shared or fact.shared,
+    )
+
+
+def _row_parts(fact: Tokens, start: int, end: int) -> Parts:
+    return Parts(
+        compute_ns=sum(fact.compute_ns[start:end]),
+        sample_ns=sum(fact.sample_ns[start:end]),
+        text_ns=sum(fact.text_ns[start:end]),
+        wait_other_ns=sum(fact.wait_other_ns[start:end]),
+        idle_ns=sum(fact.idle_ns[start:end]),
+    )
+
+
+def _more_text(answer: AnswerState, fact: Text) -> AnswerState:
+    visible = not fact.text.isspace() and fact.text != ""
+    first_text = answer.first_text or (fact if visible else None)
+    if fact.channel == "reasoning":
+        return replace(answer, reasoning_pieces=answer.reasoning_pieces.append(fact.text), first_text=first_text)
+    return replace(
+        answer,
+        answer_pieces=answer.answer_pieces.append(fact.text),
+        first_text=first_text,
+        first_answer=answer.first_answer or (fact if visible else None),
+    )
+
+
+# --- the machine ------------------------------------------------------------------------------------------------------
+
+
+def _sample(state: SessionState, fact: Sample) -> SessionState:
+    probe = state.probes.get(fact.probe)
+    history = (*(probe.history[1 - HISTORY :] if probe is not None else ()), fact)
+    probes = MappingProxyType(state.probes | {fact.probe: ProbeState(fact, history)})
+    living = {
+        answer_id: replace(answer, machine=_more_readings(answer, fact))
+        for answer_id, answer in state.answers.items()
+        if answer.ended is None and answer.submitted is not None and answer.submitted.at_ns <= fact.at_ns
+    }
+    answers = MappingProxyType(state.answers | living) if living else state.answers
+    return replace(state, probes=probes, answers=answers)
+
+
+def _more_readings(answer: AnswerState, fact: Sample) -> Mapping[str, Mapping[str, Reading]]:
+    readings = dict(answer.machine.get(fact.probe, {}))
+    for name, value in fact.values.items():
+        if not isfinite(value):
+            continue
+        before = readings.get(name)
+        readings[name] = (
+            Reading(value, value, value, 1)
+            if before is None
+            else Reading(value, before.total + value, max(before.largest, value), before.n + 1)
+        )
+    return MappingProxyType({**answer.machine, fact.probe: MappingProxyType(readings)})

@@ -1,0 +1,255 @@
+"""What a screen shows of one answer at one moment, worked out so that a widget only has to format it.
+
+`view(state, answer_id, now_ns)` is pure and costs the same for a long answer as for a short one while the answer runs.
+The view of an ended answer no longer depends on `now_ns`: keep it for as long as `SessionState.answers[answer_id]` is
+the same object. Spans are integers of nanoseconds, rates tokens a second, shares fractions of one; `None` is "not
+known" and comes with a reason where there is a field for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from homeai.events import Fault, FinishReason
+from homeai.metrics.gaps import gap_count, gaps_ns, nearest_rank, recent_gaps_ns, recent_rate
+from homeai.metrics.load_view import LoadView, load_of, load_view
+from homeai.metrics.phases import Phase, PhaseName, current_phase, phases
+from homeai.metrics.quantities import (
+    context_fill,
+    decode_tps,
+    end_to_end_tps,
+    first_answer,
+    first_text,
+    prefill_tps,
+    stop_latency,
+    ttft,
+)
+from homeai.metrics.quantity import Quantity
+from homeai.metrics.state import AnswerState, SessionState
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseRow:
+    """One line of the phase table, in the order of time; the last two are `unaccounted` and `total`."""
+
+    name: str
+    """The name in the contract: `first_sample`."""
+    label: str
+    """The words on a screen: `first sample`."""
+    span_ns: int | None
+    missing: str | None
+    """Why `span_ns` is None: `not yet`, `stopped in prefill`."""
+    started_at_ns: int | None
+    """Offset of its start from the submit; where several stretches add up (start, load, queue) that of the first."""
+    running: bool
+    """It is going on now; `span_ns` then is its length so far."""
+    tokens: int | None = None
+    """What the phase works on: prompt tokens of `tokenise`, evaluated ones of `prefill`, written ones of `decode`."""
+    rate_tps: float | None = None
+    """Of `prefill` and `decode`, where there are enough tokens to tell."""
+
+
+@dataclass(frozen=True, slots=True)
+class PromptView:
+    """How far the prompt has been read. `done` of `total` are evaluated; `prompt` = `reused` + `total`."""
+
+    prompt: int
+    reused: int
+    cached: int
+    """What the cache held; `cached > reused`: its tail did not match this prompt."""
+    done: int
+    total: int
+    rate_tps: float | None
+    """From 32 evaluated tokens on."""
+    eta_ns: int | None
+    """Until the rest is read at this rate; 0 when it is read."""
+    saved_ns: int | None
+    """Estimated: what the reused tokens would have taken at this rate."""
+    chunks: int
+    shared: bool
+    """Some iterations also served other answers: the rate is a wall rate."""
+
+
+@dataclass(frozen=True, slots=True)
+class GapsView:
+    """Gaps between tokens."""
+
+    n: int
+    """All gaps of the answer so far."""
+    recent_ns: tuple[int, ...]
+    """The last `RECENT_GAPS`, oldest first."""
+    median_ns: int | None
+    """Of `recent_ns` while the answer runs, of all gaps once it ended."""
+    worst_ns: int | None
+    """Of all gaps of the answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerView:
+    """One answer at one moment."""
+
+    answer_id: int
+    number: int
+    """Its place among the session's answers, from 1."""
+    of: int
+    live: bool
+    """Not ended yet."""
+    phase: str | None
+    """The phase that runs now, or in which it was stopped or failed; None when it ended in the ordinary way."""
+    finish_reason: FinishReason | None
+    fault: Fault | None
+    stopping: bool
+    """A stop was asked for and the answer has not ended yet."""
+    stop_latency_ns: int | None
+    rows: tuple[PhaseRow, ...]
+    total_ns: int | None
+    ttft_ns: int | None
+    ttft_missing: str | None
+    first_text_ns: int | None
+    first_answer_ns: int | None
+    tokens: int
+    """Tokens sampled so far, the end token included."""
+    reasoning_tokens: int
+    decode_live_tps: float | None
+    """Over about the last two seconds; None before there are two tokens and after the end."""
+    decode_tps: float | None
+    """(tokens - 1) / time from the first to the last token."""
+    decode_missing: str | None
+    end_to_end_tps: float | None
+    """tokens / total, of an ended answer. Never to be called speed alone."""
+    gaps: GapsView
+    prompt: PromptView | None
+    """None until the prompt is tokenised."""
+    context_used: int | None
+    context_size: int | None
+    context_fill: float | None
+    """0..1."""
+    queue_behind: tuple[int, ...]
+    """Ids of the answers that it waits for, or waited for."""
+    load: LoadView | None
+    """The load that this answer waits for or used."""
+    shared: bool
+    """Some iterations also served other answers: rates are wall rates."""
+
+
+__all__ = [
+    "LIVE_RATE_NS",
+    "RECENT_GAPS",
+    "AnswerView",
+    "GapsView",
+    "LoadView",
+    "PhaseRow",
+    "PromptView",
+    "load_view",
+    "view",
+]
+
+RECENT_GAPS = 240
+"""Gaps a view carries: at 15 tokens a second the last 16 s, and four columns a cell on a 60-cell chart."""
+
+LIVE_RATE_NS = 2_000_000_000
+"""The live rate looks back this far: long enough to be steady at 5 tokens a second, short enough to be now."""
+
+_LABELS: dict[PhaseName, str] = {"first_sample": "first sample"}
+
+
+def view(state: SessionState, answer_id: int, now_ns: int) -> AnswerView:
+    """Return what to show of one answer at `now_ns`; raises KeyError for an unknown id."""
+    answer = state.answers[answer_id]
+    ended, tokens = answer.ended, answer.tokens
+    live = ended is None
+    spans = phases(answer, now_ns)
+    first_token = ttft.METRIC.compute(answer)
+    decode = decode_tps.METRIC.compute(answer)
+    current = current_phase(answer)
+    return AnswerView(
+        answer_id=answer_id,
+        number=list(state.answers).index(answer_id) + 1,
+        of=len(state.answers),
+        live=live,
+        phase=current,
+        finish_reason=ended.finish_reason if ended is not None else None,
+        fault=ended.fault if ended is not None else None,
+        stopping=live and answer.stop_requested is not None,
+        stop_latency_ns=_whole(stop_latency.METRIC.compute(answer)),
+        rows=tuple(_row(answer, phase) for phase in spans.values()),
+        total_ns=_whole(spans["total"].span),
+        ttft_ns=_whole(first_token),
+        ttft_missing=first_token.missing,
+        first_text_ns=_whole(first_text.METRIC.compute(answer)),
+        first_answer_ns=_whole(first_answer.METRIC.compute(answer)),
+        tokens=tokens.count,
+        reasoning_tokens=tokens.reasoning,
+        decode_live_tps=recent_rate(tokens, LIVE_RATE_NS, now_ns).value if live else None,
+        decode_tps=decode.value,
+        decode_missing=decode.missing,
+        end_to_end_tps=end_to_end_tps.METRIC.compute(answer).value,
+        gaps=_gaps(answer),
+        prompt=_prompt(answer),
+        context_used=context_fill.context_used(answer),
+        context_size=answer.tokenised.context if answer.tokenised is not None else None,
+        context_fill=context_fill.METRIC.compute(answer).value,
+        queue_behind=answer.queued.behind if answer.queued is not None else (),
+        load=load_of(state, answer, now_ns, paid=spans["load"].span.value not in (None, 0)),
+        shared=answer.shared,
+    )
+
+
+def _whole(quantity: Quantity) -> int | None:
+    return None if quantity.value is None else int(quantity.value)
+
+
+def _row(answer: AnswerState, phase: Phase) -> PhaseRow:
+    tokens, per_second = None, None
+    if phase.name == "tokenise" and answer.tokenised is not None:
+        tokens = answer.tokenised.prompt
+    elif phase.name == "prefill":
+        tokens, per_second = answer.evaluated, prefill_tps.METRIC.compute(answer).value
+    elif phase.name == "decode" and answer.tokens.count:
+        tokens, per_second = answer.tokens.count, decode_tps.METRIC.compute(answer).value
+    offset_ns = None
+    if phase.started_at_ns is not None and answer.submitted is not None:
+        offset_ns = phase.started_at_ns - answer.submitted.at_ns
+    return PhaseRow(
+        name=phase.name,
+        label=_LABELS.get(phase.name, phase.name),
+        span_ns=_whole(phase.span),
+        missing=phase.span.missing,
+        started_at_ns=offset_ns,
+        running=phase.running,
+        tokens=tokens,
+        rate_tps=per_second,
+    )
+
+
+def _gaps(answer: AnswerState) -> GapsView:
+    recent = recent_gaps_ns(answer.tokens, RECENT_GAPS)
+    # Sorting all gaps of a 20,000-token answer takes 3 ms: once at the end, not ten times a second.
+    of = recent if answer.ended is None else gaps_ns(answer.tokens)
+    return GapsView(
+        n=gap_count(answer.tokens),
+        recent_ns=recent,
+        median_ns=nearest_rank(sorted(of), 0.5) if of else None,
+        worst_ns=answer.tokens.worst_gap_ns,
+    )
+
+
+def _prompt(answer: AnswerState) -> PromptView | None:
+    tokenised, prefill = answer.tokenised, answer.prefill
+    if tokenised is None:
+        return None
+    total = tokenised.prompt - tokenised.reused
+    done = answer.evaluated or 0
+    per_second = prefill_tps.METRIC.compute(answer).value
+    return PromptView(
+        prompt=tokenised.prompt,
+        reused=tokenised.reused,
+        cached=tokenised.cached,
+        done=done,
+        total=total,
+        rate_tps=per_second,
+        eta_ns=round(max(0, total - done) * 1e9 / per_second) if per_second else None,
+        saved_ns=round(tokenised.reused * 1e9 / per_second) if per_second else None,
+        chunks=prefill.chunks if prefill is not None else 0,
+        shared=prefill is not None and prefill.shared,
+    )
