@@ -1,0 +1,64 @@
+"""Joining facts of one bundle, so that a fast model sends two messages a bundle and not two a token.
+
+Only the stream of an answer is joined: its `Tokens` (columns put end to end) and its `Text` (strings joined). The two
+are different columns of one story, so within a run of them each joins its own kind; every other fact ends the run, and
+nothing moves across it. What a fold makes of the joined facts is what it makes of the single ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from homeai.engine.wire import AnyReport
+from homeai.events import Text, Tokens
+
+_COLUMNS = ("ids", "sampled_at_ns", "compute_ns", "sample_ns", "text_ns", "wait_other_ns", "idle_ns")
+
+
+def join(reports: Iterable[AnyReport]) -> list[AnyReport]:
+    """Return the same story in as few messages as order allows, each at the place of its first part."""
+    joined: list[list[AnyReport]] = []
+    open_tokens: dict[int, list[AnyReport]] = {}
+    open_text: dict[int, list[AnyReport]] = {}
+    for report in reports:
+        if not isinstance(report, Tokens | Text):
+            open_tokens.clear()
+            open_text.clear()
+            joined.append([report])
+            continue
+        still_open = open_tokens if isinstance(report, Tokens) else open_text
+        group = still_open.get(report.answer_id)
+        if group is not None and _follows(group[-1], report):
+            group.append(report)
+        else:
+            # The other channel of an answer, or a row that does not follow, starts a message of its own.
+            still_open[report.answer_id] = group = [report]
+            joined.append(group)
+    return [group[0] if len(group) == 1 else _joined(group) for group in joined]
+
+
+def _follows(before: AnyReport, after: AnyReport) -> bool:
+    match before, after:
+        case Tokens(), Tokens():
+            return after.first == before.first + len(before.ids)
+        case Text(), Text():
+            return after.channel == before.channel
+    return False
+
+
+def _joined(group: list[AnyReport]) -> AnyReport:
+    texts = [part for part in group if isinstance(part, Text)]
+    if texts:
+        return msgspec.structs.replace(texts[0], text="".join(part.text for part in texts))
+    rows = [part for part in group if isinstance(part, Tokens)]
+    faults = [part.major_faults for part in rows if part.major_faults is not None]
+    return msgspec.structs.replace(
+        rows[0],
+        at_ns=rows[-1].at_ns,
+        reasoning=sum(part.reasoning for part in rows),
+        shared=any(part.shared for part in rows),
+        major_faults=sum(faults) if faults else None,
+        **{name: tuple(value for part in rows for value in getattr(part, name)) for name in _COLUMNS},
+    )
