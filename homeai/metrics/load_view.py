@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from homeai.events import Fault, LoadFailed, LoadProgress, LoadStage, LoadStarted, PageCache
+from homeai.events import Fault, LoadProgress, LoadStage, LoadStarted, PageCache
 from homeai.metrics.state import AnswerState, Loaded, SessionState
 
 LOAD_RATE_MIN_NS = 100_000_000
@@ -43,8 +43,8 @@ def load_view(state: SessionState, now_ns: int) -> LoadView | None:
     load = state.load
     if load.loading is not None:
         return _running_load(load.loading, load.progress, now_ns)
-    if load.failed is not None and load.attempt is not None:
-        return _failed_load(load.attempt, load.failed)
+    if load.attempt is not None and (load.loaded is None or load.loaded.started != load.attempt):
+        return _broken_load(state, load.attempt)
     return _done_load(load.loaded) if load.loaded is not None else None
 
 
@@ -55,9 +55,7 @@ def load_of(state: SessionState, answer: AnswerState, now_ns: int, *, paid: bool
         return _done_load(answer.load, paid=paid)
     if attempt is not None and attempt == state.load.loading:
         return _running_load(attempt, state.load.progress, now_ns, paid=paid)
-    if attempt is not None and attempt == state.load.attempt and state.load.failed is not None:
-        return _failed_load(attempt, state.load.failed, paid=paid)
-    return None
+    return _broken_load(state, attempt, paid=paid) if attempt is not None else None
 
 
 def _running_load(started: LoadStarted, progress: LoadProgress | None, now_ns: int, *, paid: bool = False) -> LoadView:
@@ -106,18 +104,25 @@ def _done_load(load: Loaded, *, paid: bool = False) -> LoadView:
     )
 
 
-def _failed_load(started: LoadStarted, failed: LoadFailed, *, paid: bool = False) -> LoadView:
+def _broken_load(state: SessionState, started: LoadStarted, *, paid: bool = False) -> LoadView:
+    """Show a load that did not get to its end: it failed, it was stopped, or its worker is gone."""
+    failed, gone = state.load.failed, state.engine.ended
+    ended_at_ns, fault = started.at_ns, None
+    if failed is not None and failed.load_id == started.load_id:
+        ended_at_ns, fault = failed.at_ns, failed.fault
+    elif gone is not None and gone.at_ns >= started.at_ns:
+        ended_at_ns, fault = gone.at_ns, gone.fault
     return LoadView(
         name=started.name,
         path=started.path,
         size_bytes=started.size_bytes,
         running=False,
         paid=paid,
-        elapsed_ns=max(0, failed.at_ns - started.at_ns),
+        elapsed_ns=max(0, ended_at_ns - started.at_ns),
         stage=None,
         fraction=None,
         done_bytes=None,
         total_bytes=None,
         bytes_per_s=None,
-        fault=failed.fault,
+        fault=fault,
     )

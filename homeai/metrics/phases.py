@@ -74,7 +74,7 @@ def current_phase(answer: AnswerState) -> PhaseName | None:
     if answer.prefill is not None:
         return "first_sample" if answer.prefill.done >= answer.prefill.total else "prefill"
     if answer.tokenised is not None:
-        return "tokenise" if _does_not_fit(answer) else "prefill"
+        return "tokenise" if does_not_fit(answer) else "prefill"
     if answer.templated is not None:
         return "tokenise"
     if answer.began is not None:
@@ -90,12 +90,13 @@ def cut_reason(answer: AnswerState) -> str:
     current = current_phase(answer)
     if current is None:
         return _LOST
-    if _does_not_fit(answer):
+    if does_not_fit(answer):
         return "the prompt does not fit into the context"
     return f"{_VERBS.get(answer.ended.finish_reason, 'ended')} in {current.replace('_', ' ')}"
 
 
-def _does_not_fit(answer: AnswerState) -> bool:
+def does_not_fit(answer: AnswerState) -> bool:
+    """Return whether the answer ended because its prompt is longer than the context, before any of it was read."""
     if answer.ended is None or answer.prefill is not None or answer.tokens.count:
         return False
     fault = answer.ended.fault
