@@ -2,7 +2,8 @@
 
 Only the stream of an answer is joined: its `Tokens` (columns put end to end) and its `Text` (strings joined). The two
 are different columns of one story, so within a run of them each joins its own kind; every other fact ends the run, and
-nothing moves across it. What a fold makes of the joined facts is what it makes of the single ones.
+nothing moves across it. What a fold makes of the joined facts is what it makes of the single ones; so text that can be
+seen is not joined to blank text before it, whose stamp would pass for that of the first visible word.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def join(reports: Iterable[AnyReport]) -> list[AnyReport]:
             continue
         still_open = open_tokens if isinstance(report, Tokens) else open_text
         group = still_open.get(report.answer_id)
-        if group is not None and _follows(group[-1], report):
+        if group is not None and _follows(group, report):
             group.append(report)
         else:
             # The other channel of an answer, or a row that does not follow, starts a message of its own.
@@ -39,13 +40,18 @@ def join(reports: Iterable[AnyReport]) -> list[AnyReport]:
     return [group[0] if len(group) == 1 else _joined(group) for group in joined]
 
 
-def _follows(before: AnyReport, after: AnyReport) -> bool:
-    match before, after:
-        case Tokens(), Tokens():
-            return after.first == before.first + len(before.ids)
-        case Text(), Text():
-            return after.channel == before.channel
+def _follows(group: list[AnyReport], report: Tokens | Text) -> bool:
+    first, last = group[0], group[-1]
+    match first, last, report:
+        case _, Tokens(), Tokens():
+            return report.first == last.first + len(last.ids)
+        case Text(), _, Text():
+            return report.channel == first.channel and (_is_blank(report) or not _is_blank(first))
     return False
+
+
+def _is_blank(text: Text) -> bool:
+    return not text.text or text.text.isspace()
 
 
 def _joined(group: list[AnyReport]) -> AnyReport:

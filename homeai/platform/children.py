@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import subprocess
 import sys
 from typing import Any
 
@@ -15,6 +14,8 @@ def spawn_options() -> dict[str, Any]:
     opens, and Ctrl-C reaches us alone.
     """
     if sys.platform == "win32":
+        import subprocess
+
         return {"creationflags": subprocess.CREATE_NO_WINDOW | subprocess.CREATE_NEW_PROCESS_GROUP}
     return {}
 

@@ -1,0 +1,380 @@
+"""A session: one wanted model, one worker at a time, any number of chats, and every fact of it in one order."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from homeai import __version__
+from homeai.clock import now_ns, wall_clock
+from homeai.engine.supervisor import Supervisor
+from homeai.engine.wire import Ask, EngineOptions, Load, Stop
+from homeai.errors import EngineError, NoModelError
+from homeai.events import (
+    AnyFact,
+    Ended,
+    EngineEnded,
+    Fault,
+    FinishReason,
+    LoadEnded,
+    LoadFailed,
+    LoadProgress,
+    LoadStarted,
+    Message,
+    Notice,
+    Sampler,
+    SessionStarted,
+    StopRequested,
+    Submitted,
+)
+from homeai.metrics.fold import fold
+from homeai.metrics.state import SessionState
+from homeai.models.modelfile import ModelFile
+from homeai.session.chat import Chat
+
+STOP_PATIENCE_S = 2.0
+"""How long a stopped answer may go on before its worker is taken for hung and replaced."""
+
+_LOAD_STOPPED = Fault(code="cancelled", message="The load was stopped.")
+
+
+@dataclass(slots=True)
+class _Load:
+    """The load that was asked of the current worker."""
+
+    load_id: int
+    ended: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class _Flight:
+    """An answer that was asked for and has not ended."""
+
+    answer_id: int
+    chat: Chat
+    stopping: bool = False
+    patience: threading.Timer | None = None
+    landed: threading.Event = field(default_factory=threading.Event)
+
+
+class Session:
+    """The use cases of homeai. Every method may be called from any thread.
+
+    A worker that died, or whose load was stopped, is replaced by the next `ask`, which loads the wanted model again.
+
+    Args:
+        options: How to run models.
+        on_fact: Gets every fact in order, from whatever thread it happened on, with the session's lock held: it must be
+            quick, and may call the session but not wait for another thread that does.
+        backend: The module that the worker runs.
+        log_file: Where the worker's stderr is kept; None keeps only the last lines, in `EngineEnded`.
+        app_version: What the record says about us.
+    """
+
+    def __init__(
+        self,
+        *,
+        options: EngineOptions,
+        on_fact: Callable[[AnyFact], None],
+        backend: str = "homeai.engine.llamacpp",
+        log_file: Path | None = None,
+        app_version: str = __version__,
+    ) -> None:
+        self._options = options
+        self._on_fact = on_fact
+        self._backend = backend
+        self._log_file = log_file
+        self._lock = threading.RLock()
+        self._state = SessionState()
+        self._closed = False
+        self._wanted: ModelFile | None = None
+        self._worker: Supervisor | None = None
+        self._workers: dict[int, Supervisor] = {}
+        """All whose end was not told yet: the current one, and those given up a moment ago."""
+        self._load: _Load | None = None
+        self._flights: dict[int, _Flight] = {}
+        self._generations = self._loads = self._chats = self._answers = 0
+        started_at = wall_clock()
+        self._record(
+            SessionStarted(at_ns=now_ns(), session=os.urandom(8).hex(), started_at=started_at, app_version=app_version)
+        )
+
+    @property
+    def state(self) -> SessionState:
+        """What the facts so far add up to; a frozen value."""
+        return self._state
+
+    def use_model(self, model: ModelFile) -> None:
+        """Want this model from now on: start a worker if none runs, and load it there; returns at once.
+
+        How the load goes is told by `LoadStarted`, `LoadProgress` and `LoadEnded` or `LoadFailed`. A load that still
+        runs is given up for this one. Nothing happens when the model is already loaded or being loaded.
+
+        Raises:
+            BrokenModelError: The file cannot chat; what runs is untouched.
+            EngineError: `busy` while an answer is being written (stop it first), `closed` after `close`.
+        """
+        model.require_chat()
+        with self._lock:
+            self._require_open()
+            if self._load is not None and self._wanted == model:
+                return
+            if self._flights:
+                raise EngineError(
+                    "Another model cannot be loaded while an answer is being written.",
+                    code="busy",
+                    help="Stop the answer or wait for its end.",
+                )
+            self._wanted = model
+            if self._load is not None and not self._load.ended:
+                self._give_up_load()
+            self._load_wanted(model)
+
+    def open_chat(self, system: str | None = None) -> Chat:
+        """Begin a conversation, with a system prompt or without."""
+        with self._lock:
+            self._chats += 1
+            return Chat(self._chats, system)
+
+    def ask(self, chat: Chat, prompt: str, *, sampler: Sampler, submitted_at_ns: int | None = None) -> int:
+        """Ask for the next answer of a chat and return its id; returns at once.
+
+        The answer is told by its facts, from `Submitted` to `Ended`; partial text of a stopped or failed one becomes
+        part of the chat. A prompt that got no text at all stays in `chat.messages` but is not sent again.
+
+        Args:
+            chat: The conversation.
+            prompt: What the user says.
+            sampler: How tokens are chosen.
+            submitted_at_ns: When the user pressed Enter; now, if not given.
+
+        Raises:
+            NoModelError: No model is wanted yet.
+            EngineError: `busy` while this chat's last answer is being written, `closed` after `close`.
+        """
+        with self._lock:
+            self._require_open()
+            if self._wanted is None:
+                raise NoModelError("No model is chosen.", code="no_model", help="Choose a model first.")
+            if any(flight.chat is chat for flight in self._flights.values()):
+                raise EngineError(
+                    "This chat's last answer is still being written.", code="busy", help="Stop it or wait for its end."
+                )
+            self._answers += 1
+            answer_id = self._answers
+            self._flights[answer_id] = _Flight(answer_id, chat)
+            chat.append(Message(role="user", content=prompt))
+            self._record(
+                Submitted(
+                    at_ns=now_ns() if submitted_at_ns is None else submitted_at_ns,
+                    answer_id=answer_id,
+                    chat_id=chat.id,
+                    prompt=prompt,
+                    system=chat.system,
+                    sampler=sampler,
+                )
+            )
+            worker = self._worker
+            if worker is None or self._load is None:
+                worker = self._load_wanted(self._wanted)
+            # Right behind a load that may be running: the pipe keeps the order.
+            worker.send(Ask(answer_id=answer_id, chat_id=chat.id, messages=chat.request(), sampler=sampler))
+            return answer_id
+
+    def stop(self, answer_id: int) -> None:
+        """Stop an answer; returns at once. Answers that ended, or were never asked for, are ignored.
+
+        While the model loads there is nothing to interrupt, so the worker is ended, unless other answers wait for that
+        load too. A worker that does not stop within two seconds is replaced, which a `Notice` tells.
+        """
+        with self._lock:
+            flight = self._flights.get(answer_id)
+            if flight is None or flight.stopping:
+                return
+            flight.stopping = True
+            self._record(StopRequested(at_ns=now_ns(), answer_id=answer_id))
+            worker = self._worker
+            if worker is not None and self._load is not None and self._load.ended:
+                flight.patience = threading.Timer(STOP_PATIENCE_S, partial(self._replace_hung, worker, flight))
+                flight.patience.daemon = True
+                flight.patience.start()
+                worker.send(Stop(answer_id=answer_id))
+                return
+            if len(self._flights) == 1:
+                self._give_up_load()
+            elif worker is not None:
+                worker.send(Stop(answer_id=answer_id))
+            self._end(flight, "cancelled")
+
+    def wait(self, answer_id: int, timeout: float | None = None) -> bool:
+        """Wait until the answer's `Ended` was told; False when it was not within `timeout` seconds.
+
+        Raises:
+            KeyError: No such answer was ever asked for.
+        """
+        with self._lock:
+            flight = self._flights.get(answer_id)
+            if flight is None:
+                if not 0 < answer_id <= self._answers:
+                    raise KeyError(answer_id)
+                return True
+        return flight.landed.wait(timeout)
+
+    def close(self) -> None:
+        """End the worker and everything in flight; at most about three seconds. A second call changes nothing."""
+        with self._lock:
+            self._closed = True
+            workers = list(self._workers.values())
+            if self._worker is not None and (self._load is None or not self._load.ended):
+                # A start or a load would not hear a Bye, and there is nothing in it to save.
+                self._worker.kill()
+        # Without the lock: the facts of their end have to get through.
+        for worker in workers:
+            worker.close()
+        with self._lock:
+            for flight in list(self._flights.values()):
+                self._end(flight, "cancelled")
+
+    # --- the worker ---------------------------------------------------------------------------------------------------
+
+    def _load_wanted(self, model: ModelFile) -> Supervisor:
+        """Load the model in the current worker, or in a new one if there is none."""
+        worker = self._worker
+        if worker is None:
+            self._generations += 1
+            generation = self._generations
+            worker = Supervisor(
+                self._backend,
+                generation=generation,
+                on_fact=partial(self._hear, generation),
+                log_file=self._log_file,
+            )
+            self._worker = self._workers[generation] = worker
+            worker.start()
+        self._loads += 1
+        self._load = _Load(self._loads)
+        worker.send(
+            Load(
+                load_id=self._loads,
+                path=str(model.path),
+                files=tuple(os.fsencode(shard) for shard in model.shards),
+                name=model.name,
+                size_bytes=model.size_bytes,
+                quant=model.quant,
+                options=self._options,
+            )
+        )
+        return worker
+
+    def _give_up_load(self) -> None:
+        """End a worker that is starting or loading; its own end is told when it is gone."""
+        worker, load = self._worker, self._load
+        self._worker = self._load = None
+        if worker is not None:
+            worker.kill()
+        if load is not None and not load.ended:
+            self._record(LoadFailed(at_ns=now_ns(), load_id=load.load_id, fault=_LOAD_STOPPED))
+
+    def _replace_hung(self, worker: Supervisor, flight: _Flight) -> None:
+        with self._lock:
+            if self._worker is not worker or flight.answer_id not in self._flights:
+                return
+            self._worker = self._load = None
+            fault = Fault(
+                code="engine_died",
+                message=f"The engine did not stop within {STOP_PATIENCE_S:.0f} s, so it was ended.",
+                help="The next question starts it again.",
+            )
+            self._record(
+                Notice(
+                    at_ns=now_ns(),
+                    code="engine_hung",
+                    message=fault.message,
+                    help=fault.help,
+                    answer_id=flight.answer_id,
+                )
+            )
+            self._end_all(list(self._flights.values()), fault)
+        worker.terminate()
+
+    # --- facts --------------------------------------------------------------------------------------------------------
+
+    def _hear(self, generation: int, fact: AnyFact) -> None:
+        """Take a fact from a worker. Those of a worker, load or answer that was given up are dropped."""
+        with self._lock:
+            if isinstance(fact, EngineEnded):
+                self._hear_end(fact)
+                return
+            if self._worker is None or self._worker.generation != generation:
+                return
+            match fact:
+                case LoadStarted() | LoadProgress() | LoadEnded() | LoadFailed():
+                    self._hear_load(fact)
+                case Ended():
+                    if flight := self._flights.get(fact.answer_id):
+                        self._land(flight, fact)
+                case _:
+                    answer_id = getattr(fact, "answer_id", None)
+                    if answer_id is None or answer_id in self._flights:
+                        self._record(fact)
+
+    def _hear_load(self, fact: LoadStarted | LoadProgress | LoadEnded | LoadFailed) -> None:
+        if self._load is None or self._load.load_id != fact.load_id:
+            return
+        waiting = list(self._flights.values())
+        match fact:
+            case LoadEnded():
+                self._load.ended = True
+            case LoadFailed():
+                self._load = None
+            case _:
+                pass
+        self._record(fact)
+        if isinstance(fact, LoadFailed):
+            self._end_all(waiting, fact.fault)
+
+    def _hear_end(self, fact: EngineEnded) -> None:
+        self._workers.pop(fact.generation, None)
+        if self._worker is None or self._worker.generation != fact.generation:
+            self._record(fact)
+            return
+        load, flights = self._load, list(self._flights.values())
+        self._worker = self._load = None
+        fault = fact.fault or Fault(code="cancelled", message="The engine was ended.")
+        self._record(fact)
+        if load is not None and not load.ended:
+            self._record(LoadFailed(at_ns=now_ns(), load_id=load.load_id, fault=fault))
+        self._end_all(flights, fact.fault)
+
+    def _end_all(self, flights: list[_Flight], fault: Fault | None) -> None:
+        for flight in flights:
+            if flight.stopping or fault is None:
+                self._end(flight, "cancelled")
+            else:
+                self._end(flight, "error", fault)
+
+    def _end(self, flight: _Flight, reason: FinishReason, fault: Fault | None = None) -> None:
+        self._land(flight, Ended(at_ns=now_ns(), answer_id=flight.answer_id, finish_reason=reason, fault=fault))
+
+    def _land(self, flight: _Flight, ended: Ended) -> None:
+        """Put what was said into the chat, then tell the end: whoever hears of it may ask again."""
+        if self._flights.pop(flight.answer_id, None) is None:
+            return
+        if flight.patience is not None:
+            flight.patience.cancel()
+        if said := self._state.answers[flight.answer_id].answer_text:
+            flight.chat.append(Message(role="assistant", content=said, answer_id=flight.answer_id))
+        self._record(ended)
+        flight.landed.set()
+
+    def _record(self, fact: AnyFact) -> None:
+        self._state = fold(self._state, fact)
+        self._on_fact(fact)
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise EngineError("The session is closed.", code="closed")
