@@ -45,12 +45,31 @@ def lower_priority(by: int) -> None:
     os.nice(by)
 
 
-def allowed_cpus() -> int | None:
-    """How many logical CPUs this process may run on; None when the system does not say."""
-    if sys.platform == "linux":
-        return len(os.sched_getaffinity(0))
-    else:  # noqa: RET505 - without it mypy calls one of the two unreachable
+if sys.platform == "linux":
+
+    def allowed_cpus() -> frozenset[int] | None:
+        """The logical CPUs that this process may run on; None when the system does not bind processes to some."""
+        return frozenset(os.sched_getaffinity(0))
+
+else:
+
+    def allowed_cpus() -> frozenset[int] | None:
+        """The logical CPUs that this process may run on; None when the system does not bind processes to some."""
         return None
+
+
+def physical_cores(cpus: frozenset[int] | None, topology: Path = Path("/sys/devices/system/cpu")) -> int | None:
+    """How many physical cores these logical CPUs belong to, all when None; None when the system does not say."""
+    if cpus:
+        try:
+            # Linux tells it without psutil, whose import takes 20 ms.
+            return len({(topology / f"cpu{cpu}/topology/thread_siblings_list").read_text() for cpu in cpus})
+        except OSError:
+            pass
+    import psutil
+
+    cores = psutil.cpu_count(logical=False)
+    return min(cores, len(cpus)) if cores and cpus else cores
 
 
 def cpu_name() -> str:

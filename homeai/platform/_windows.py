@@ -49,11 +49,19 @@ def lower_priority(by: int) -> None:
     psutil.Process().nice(psutil.BELOW_NORMAL_PRIORITY_CLASS if by <= 10 else psutil.IDLE_PRIORITY_CLASS)
 
 
-def allowed_cpus() -> int | None:
-    """How many logical CPUs this process may run on; None when the system does not say."""
+def allowed_cpus() -> frozenset[int] | None:
+    """The logical CPUs that this process may run on; None when the system does not bind processes to some."""
     import psutil
 
-    return len(psutil.Process().cpu_affinity())
+    return frozenset(psutil.Process().cpu_affinity())
+
+
+def physical_cores(cpus: frozenset[int] | None, topology: Path = Path()) -> int | None:  # noqa: ARG001 - as its twin
+    """How many physical cores these logical CPUs belong to, all when None; None when the system does not say."""
+    import psutil
+
+    cores = psutil.cpu_count(logical=False)
+    return min(cores, len(cpus)) if cores and cpus else cores
 
 
 def cpu_name() -> str:
@@ -63,6 +71,6 @@ def cpu_name() -> str:
     return platform.processor() or platform.machine()
 
 
-def cpu_quota(proc: Path = Path(), mounts: Path = Path()) -> float | None:  # noqa: ARG001 - the twin's signature
+def cpu_quota(proc: Path = Path(), mounts: Path = Path()) -> float | None:  # noqa: ARG001 - as its twin
     """How many CPUs' worth of time this process may use; Windows has no such limit that we know how to read."""
     return None

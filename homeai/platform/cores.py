@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import dataclass
 
@@ -20,25 +21,22 @@ class Cores:
 
 
 def usable_cores() -> Cores:
-    """The smallest of: physical cores, logical CPUs this process may run on, the control groups' quota (at least 1).
+    """The physical cores that this process may run on, or fewer where its control groups allow less time.
 
     Second threads of a core share its arithmetic units, so that they add waiting and no speed to a decode.
     """
-    import psutil
+    logical = os.cpu_count() or 1
+    allowed = here.allowed_cpus()
+    physical = here.physical_cores(allowed) or (len(allowed) if allowed else logical)
+    return fewest(physical, restricted=allowed is not None and len(allowed) < logical, quota=here.cpu_quota())
 
-    physical = psutil.cpu_count(logical=False) or psutil.cpu_count() or 1
-    return fewest(physical, here.allowed_cpus(), here.cpu_quota())
 
-
-def fewest(physical: int, allowed: int | None, quota: float | None) -> Cores:
-    """Which of the three limits binds; a quota of 2.5 CPUs is 2 cores, of 0.5 it is 1."""
-    limits = [Cores(physical, counted(physical, "physical core"))]
-    if allowed is not None:
-        limits.append(Cores(allowed, f"{counted(allowed, 'core')} allowed to this process"))
-    if quota is not None:
-        limits.append(Cores(int(quota), f"CPU limit of {quota:.3g} in this container or session"))
-    binding = min(limits, key=lambda limit: limit.usable)
-    return Cores(max(1, binding.usable), binding.reason)
+def fewest(physical: int, *, restricted: bool, quota: float | None) -> Cores:
+    """Which limit binds; a quota of 2.5 CPUs is 2 cores, of 0.5 it is 1."""
+    if quota is not None and quota < physical:
+        return Cores(max(1, int(quota)), f"CPU limit of {quota:.3g} in this container or session")
+    reason = counted(physical, "physical core")
+    return Cores(physical, f"{reason} allowed to this process" if restricted else reason)
 
 
 def counted(number: int, noun: str) -> str:

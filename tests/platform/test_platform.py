@@ -14,27 +14,31 @@ from hypothesis import strategies as st
 from homeai import platform
 from homeai.platform.cores import fewest
 
+if sys.platform == "win32":
+    from homeai.platform import _windows as twin
+else:
+    from homeai.platform import _posix as twin
+
 posix = pytest.mark.skipif(sys.platform == "win32", reason="control groups and terminals of POSIX systems")
 
 
-@given(st.integers(1, 256), st.none() | st.integers(1, 512), st.none() | st.floats(0.01, 512))
+@given(physical=st.integers(1, 256), restricted=st.booleans(), quota=st.none() | st.floats(0.01, 512))
 def test_usable_cores_exceed_no_limit_and_are_at_least_one(
-    physical: int, allowed: int | None, quota: float | None
+    physical: int, restricted: bool, quota: float | None
 ) -> None:
-    cores = fewest(physical, allowed, quota)
-    assert cores.usable >= 1
-    assert cores.usable <= physical
-    assert allowed is None or cores.usable <= allowed
+    cores = fewest(physical, restricted=restricted, quota=quota)
+    assert 1 <= cores.usable <= physical
     assert quota is None or cores.usable <= max(1, quota)
+    assert quota is None or cores.usable == physical or cores.usable == max(1, int(quota))
     assert cores.reason
 
 
 def test_the_reason_names_the_limit_that_binds() -> None:
-    assert fewest(8, 16, None).reason == "8 physical cores"
-    assert fewest(1, None, None).reason == "1 physical core"
-    assert fewest(8, 2, None).reason == "2 cores allowed to this process"
-    assert fewest(8, 16, 2.5) == platform.Cores(2, "CPU limit of 2.5 in this container or session")
-    assert fewest(8, 16, 0.5).usable == 1
+    assert fewest(8, restricted=False, quota=None).reason == "8 physical cores"
+    assert fewest(1, restricted=False, quota=8).reason == "1 physical core"
+    assert fewest(2, restricted=True, quota=None).reason == "2 physical cores allowed to this process"
+    limited = fewest(8, restricted=True, quota=2.5)
+    assert limited == platform.Cores(2, "CPU limit of 2.5 in this container or session")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="binding a process to CPUs is Linux only")
@@ -46,6 +50,26 @@ def test_fewer_allowed_cpus_are_fewer_usable_cores() -> None:
             assert platform.usable_cores().usable == 1
         finally:
             os.sched_setaffinity(0, before)
+
+
+@posix
+def test_two_threads_of_a_core_are_one_core(tmp_path: Path) -> None:
+    for cpu, siblings in {0: "0,4", 1: "1,5", 4: "0,4", 5: "1,5"}.items():
+        place = tmp_path / f"cpu{cpu}" / "topology"
+        place.mkdir(parents=True)
+        (place / "thread_siblings_list").write_text(siblings + "\n")
+    assert twin.physical_cores(frozenset({0, 1, 4, 5}), tmp_path) == 2
+    assert twin.physical_cores(frozenset({0, 4}), tmp_path) == 1
+
+
+@posix
+def test_physical_cores_agree_with_a_second_source() -> None:
+    import psutil
+
+    assert twin.physical_cores(twin.allowed_cpus(), Path("nowhere")) == min(
+        psutil.cpu_count(logical=False) or 1, len(twin.allowed_cpus() or range(999))
+    )
+    assert platform.usable_cores().usable <= (psutil.cpu_count() or 1)
 
 
 class Groups:
@@ -65,7 +89,7 @@ class Groups:
         path.write_text(content)
 
     def quota(self) -> float | None:
-        return platform.cpu_quota(self.proc, self.mounts)
+        return twin.cpu_quota(self.proc, self.mounts)
 
 
 @pytest.fixture
@@ -120,7 +144,7 @@ class TestControlGroups:
         assert quota is None or quota > 0
 
     def test_a_system_without_control_groups(self, tmp_path: Path) -> None:
-        assert platform.cpu_quota(tmp_path, tmp_path) is None
+        assert twin.cpu_quota(tmp_path, tmp_path) is None
 
 
 @posix
@@ -180,8 +204,8 @@ def test_the_twins_offer_the_same_names() -> None:
             elif isinstance(node, ast.Assign):
                 names |= {target.id for target in node.targets if isinstance(target, ast.Name)}
             elif isinstance(node, ast.If):
+                # a function that is different by system inside one of them
                 names |= {inner.name for inner in node.body if isinstance(inner, ast.FunctionDef)}
         return {name for name in names if not name.startswith("_")}
 
-    # allowed_cpus stands in a branch by system in one of them.
     assert public("_posix.py") == public("_windows.py")
