@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from math import isfinite
 from types import MappingProxyType
 
 from msgspec.structs import replace as replace_fact
@@ -55,6 +54,8 @@ HISTORY = 240
 """Samples kept of each probe: four minutes at one a second."""
 WAITS = 32
 """Starts and loads kept: more than any one answer can have waited for."""
+READING_MAX = 1e18
+"""No reading of a home machine is larger, in any unit: what is (or is NaN) was misread, and would spoil the mean."""
 NOTICES = 200
 """Notices kept."""
 
@@ -257,11 +258,12 @@ def _more_tokens(tokens: TokenState, fact: Tokens) -> TokenState:
         fact = replace_fact(fact, first=tokens.count, **kept)
     lost = fact.first - tokens.count
     stamps = fact.sampled_at_ns
-    worst = tokens.worst_gap_ns
+    gaps, worst = tokens.gaps, tokens.worst_gap_ns
     previous = tokens.last_at_ns if not lost else None
     for stamp in stamps:
-        if previous is not None and stamp - previous > (worst if worst is not None else -1):
-            worst = stamp - previous
+        if previous is not None and stamp >= previous:
+            gaps += 1
+            worst = stamp - previous if worst is None else max(worst, stamp - previous)
         previous = stamp
     # The first token's own parts belong to the span that ends with it, first_sample.
     opening = 1 if fact.first == 0 else 0
@@ -274,6 +276,7 @@ def _more_tokens(tokens: TokenState, fact: Tokens) -> TokenState:
         last_at_ns=stamps[-1],
         first_parts=_row_parts(fact, 0, 1) if opening else tokens.first_parts,
         decode_parts=tokens.decode_parts + _row_parts(fact, opening, len(stamps)),
+        gaps=gaps,
         worst_gap_ns=worst,
         shared=tokens.shared or fact.shared,
     )
@@ -321,7 +324,7 @@ def _sample(state: SessionState, fact: Sample) -> SessionState:
 def _more_readings(answer: AnswerState, fact: Sample) -> Mapping[str, Mapping[str, Reading]]:
     readings = dict(answer.machine.get(fact.probe, {}))
     for name, value in fact.values.items():
-        if not isfinite(value):
+        if not abs(value) < READING_MAX:
             continue
         before = readings.get(name)
         readings[name] = (

@@ -26,11 +26,6 @@ def gaps_ns(tokens: TokenState) -> list[int]:
     return found
 
 
-def gap_count(tokens: TokenState) -> int:
-    """Return how many gaps there are, without listing them: holes in a damaged record are not counted out."""
-    return max(0, tokens.count - tokens.lost - 1)
-
-
 def recent_gaps_ns(tokens: TokenState, limit: int) -> tuple[int, ...]:
     """Return the last gaps, oldest first, at a cost that the length of the answer does not change."""
     return tuple(islice(_newest_first(tokens), limit))[::-1]

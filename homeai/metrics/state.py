@@ -147,6 +147,8 @@ class TokenState:
     last_at_ns: int | None = None
     first_parts: Parts | None = None
     decode_parts: Parts = field(default_factory=Parts)
+    gaps: int = 0
+    """Gaps between tokens; a hole in a damaged record is none."""
     worst_gap_ns: int | None = None
     shared: bool = False
 

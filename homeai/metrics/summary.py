@@ -51,6 +51,8 @@ def _prefill(answer: AnswerState) -> str:
     if tokenised is None or evaluated is None:
         return ""
     planned = tokenised.prompt - tokenised.reused
+    if not evaluated:
+        return f"prompt {count(tokenised.prompt)} tok"
     words = f"prefill {count(evaluated)} tok"
     if evaluated < planned:
         words = f"prefill {count(evaluated)} of {count(planned)} tok"

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from homeai.events import Fault, FinishReason
-from homeai.metrics.gaps import gap_count, gaps_ns, nearest_rank, recent_gaps_ns, recent_rate
+from homeai.metrics.gaps import gaps_ns, nearest_rank, recent_gaps_ns, recent_rate
 from homeai.metrics.load_view import LoadView, load_of, load_view
 from homeai.metrics.phases import Phase, PhaseName, current_phase, phases
 from homeai.metrics.quantities import (
@@ -227,7 +227,7 @@ def _gaps(answer: AnswerState) -> GapsView:
     # Sorting all gaps of a 20,000-token answer takes 3 ms: once at the end, not ten times a second.
     of = recent if answer.ended is None else gaps_ns(answer.tokens)
     return GapsView(
-        n=gap_count(answer.tokens),
+        n=answer.tokens.gaps,
         recent_ns=recent,
         median_ns=nearest_rank(sorted(of), 0.5) if of else None,
         worst_ns=answer.tokens.worst_gap_ns,
