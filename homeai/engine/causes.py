@@ -19,7 +19,7 @@ _OUT_OF_MEMORY = re.compile(
     r"cudaMalloc failed|bad_alloc|insufficient memory|MemoryError",
     re.IGNORECASE,
 )
-_GPU = re.compile(r"CUDA|HIP|ROCm|VRAM|Vulkan|vk::|Metal|MTL|SYCL|\bGPU\b")
+_GPU = re.compile(r"CUDA|\bHIP\b|ROCm|VRAM|Vulkan|vk::|Metal|\bMTL|SYCL|\bGPU\b", re.IGNORECASE)
 _GPU_ERROR = re.compile(r"(CUDA|ROCm|HIP|SYCL) error|vk::\w+Error|ErrorDeviceLost", re.IGNORECASE)
 _ASSERTION = re.compile(r"GGML_ASSERT|GGML_ABORT|assertion|terminate called|what\(\):", re.IGNORECASE)
 _MISSING_LIBRARY = re.compile(

@@ -17,12 +17,12 @@ from collections.abc import Callable
 from homeai.clock import now_ns
 from homeai.engine.bundle import join
 from homeai.engine.wire import AnyReport, Greeting, encode
-from homeai.events import Ended
+from homeai.events import Ended, LoadEnded, LoadFailed
 
 INTERVAL_NS = 33_000_000
 """30 bundles a second: three for each repaint of the screen (10 Hz), and under half of what people call instant."""
 
-_URGENT = (Greeting, Ended)
+_URGENT = (Greeting, LoadEnded, LoadFailed, Ended)
 """What somebody waits for; it takes along whatever was emitted before it."""
 
 

@@ -17,7 +17,8 @@ def spawn_options() -> dict[str, Any]:
         import subprocess
 
         return {"creationflags": subprocess.CREATE_NO_WINDOW | subprocess.CREATE_NEW_PROCESS_GROUP}
-    return {}
+    else:  # noqa: RET505 - without it mypy calls one of the two unreachable
+        return {}
 
 
 def leave_ending_to_the_parent() -> None:

@@ -118,6 +118,7 @@ def misbehave(script: Script, moment: str, emit: object = None) -> None:
             pass_fds=() if emit is None else (_protocol_fd(emit),),
         )
     if script.close:
+        time.sleep(0.1)  # let out what was emitted: writing to the closed pipe would end the worker
         os.close(_protocol_fd(emit))
         _hang()
     if script.raises:
