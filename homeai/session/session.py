@@ -26,6 +26,7 @@ from homeai.events import (
     LoadStarted,
     Message,
     Notice,
+    Sample,
     Sampler,
     SessionStarted,
     StopRequested,
@@ -200,6 +201,7 @@ class Session:
             worker = self._worker
             if worker is not None and self._load is not None and self._load.ended:
                 flight.patience = threading.Timer(STOP_PATIENCE_S, partial(self._replace_hung, worker, flight))
+                flight.patience.name = f"stop-{answer_id}"
                 flight.patience.daemon = True
                 flight.patience.start()
                 worker.send(Stop(answer_id=answer_id))
@@ -223,6 +225,12 @@ class Session:
                     raise KeyError(answer_id)
                 return True
         return flight.landed.wait(timeout)
+
+    def record(self, sample: Sample) -> None:
+        """Put a reading of a probe among the facts; after `close` nothing happens."""
+        with self._lock:
+            if not self._closed:
+                self._record(sample)
 
     def close(self) -> None:
         """End the worker and everything in flight; at most about three seconds. A second call changes nothing."""
