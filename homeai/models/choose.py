@@ -55,9 +55,9 @@ def resolve_model(
         BrokenModelError: The file is there but cannot chat.
     """
     home = home or Path.home()
-    if argument is None or not argument.strip():
+    texts = _readings(argument or "", home)
+    if argument is None or not texts:
         return _default(state_dir, notice)
-    texts = _readings(argument, home)
     paths = [Path(text) for text in texts]
     there = [path for path in paths if _is_there(path)]
     for path in there:
@@ -120,10 +120,12 @@ def _default(state_dir: Path, notice: Callable[[Fault], None]) -> ModelFile:
 
 
 def _readings(argument: str, home: Path) -> list[str]:
-    """What the argument can be as a path, the plainest first: as typed, without quotes, without a shell's escapes."""
+    """What the argument can mean, the plainest first: as typed, without quotes, without a shell's escapes."""
     bare = argument.strip()
     if len(bare) > 1 and bare[0] == bare[-1] and bare[0] in "'\"":
         bare = bare[1:-1]
+    if not bare.strip():
+        return []
     texts = [argument, bare, re.sub(r"\\(.)", r"\1", bare)] if os.sep == "/" else [argument, bare]
     return list(dict.fromkeys(_expanded(text, home) for text in texts))
 
@@ -152,11 +154,12 @@ def _is_folder(path: Path) -> bool:
 def _matches(text: str, candidates: Sequence[Candidate]) -> list[Candidate]:
     """The candidates that the text names, by the strictest rule that finds any; each file once."""
     wanted = _folded(text)
+    is_part = len(wanted) > 1  # one letter would be a part of nearly every name
     rules: tuple[Callable[[Candidate], bool], ...] = (
         lambda each: shown(text) in (each.name, shown(each.path.name)),
         lambda each: wanted in (_folded(each.name), _folded(each.path.name)),
-        lambda each: _folded(each.name).startswith(wanted),
-        lambda each: wanted in _folded(each.name),
+        lambda each: is_part and _folded(each.name).startswith(wanted),
+        lambda each: is_part and wanted in _folded(each.name),
     )
     for rule in rules:
         if found := {each.identity: each for each in reversed(candidates) if rule(each)}:

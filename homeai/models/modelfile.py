@@ -103,7 +103,7 @@ class _Part:
 
 
 def _look(path: Path) -> _Part:
-    name = path.name
+    name = path.name or str(path)
     size_bytes = 0
     try:
         mode = path.stat().st_mode  # before the file is opened: opening a named pipe would wait for a writer
