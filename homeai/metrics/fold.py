@@ -188,8 +188,6 @@ def _answer_fact(state: SessionState, fact: AnswerFact) -> SessionState:
         answer = replace(answer, submitted=fact)
         if answer.began is None:
             answer = _with_waits(answer, state)
-    elif isinstance(fact, Began) and answer.load is None and state.load.resident:
-        answer = replace(_told(answer, fact), load=state.load.loaded)
     else:
         answer = _told(answer, fact)
     return replace(state, answers=MappingProxyType(state.answers | {fact.answer_id: answer}))

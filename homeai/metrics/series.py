@@ -16,10 +16,10 @@ _BLOCK = 128
 class Series(Generic[T]):
     """Items in order, as sealed blocks and an open tail.
 
-    Appending copies the tail only (at most 128 pointers, about 0.3 µs), and once every 128 items the tuple of blocks. A
-    plain tuple would copy everything each time: for the 2,900 bundles of a 20,000-token answer 8 µs an append instead
-    of 0.4, and growing. Equal items always lie in equal blocks, so the generated comparison is right, and blocks that
-    two states share compare by identity.
+    Appending copies the tail only (at most 128 pointers), and once every 128 items the tuple of blocks: 0.4 µs, however
+    many there are. A plain tuple copies everything each time, 4 µs over the 2,900 bundles of a 20,000-token answer and
+    ten times that where every token comes alone. Equal items always lie in equal blocks, so the generated comparison is
+    right, and blocks that two states share compare by identity.
     """
 
     blocks: tuple[tuple[T, ...], ...] = ()

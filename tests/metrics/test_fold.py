@@ -18,6 +18,7 @@ from homeai.events import (
     LoadProgress,
     LoadStarted,
     Notice,
+    Prefilled,
     Queued,
     Sample,
     StopRequested,
@@ -218,6 +219,30 @@ def test_a_gap_longer_than_the_window_still_gives_a_rate() -> None:
     assert recent_rate(tokens, ms(2000), ms(4000)).value == 0.25
 
 
+def test_stamps_that_run_backwards_are_no_gap() -> None:
+    tokens = fold(SessionState(), stories.tokens(0, [100, 90, 95])).answers[1].tokens
+    assert gaps_ns(tokens) == list(recent_gaps_ns(tokens, 9)) == [ms(5)]
+    assert (tokens.gaps, tokens.worst_gap_ns) == (1, ms(5))
+
+
+def test_reasoning_tokens_and_shared_iterations_are_summed() -> None:
+    facts = [
+        replace(stories.tokens(0, [100, 110]), reasoning=2, shared=True),
+        replace(stories.tokens(2, [120, 130, 140]), reasoning=1),
+    ]
+    tokens = fold_all(facts).answers[1].tokens
+    assert (tokens.reasoning, tokens.shared) == (3, True)
+
+
+def test_one_shared_chunk_makes_the_prefill_shared() -> None:
+    first, second = (fact for fact in stories.prompt_facts() if isinstance(fact, Prefilled))
+    for chunks in ([replace(first, shared=True), second], [first, replace(second, shared=True)]):
+        assert fold_all(chunks).answers[1].shared
+    prefill = fold_all([first, second]).answers[1].prefill
+    assert prefill is not None
+    assert (prefill.shared, prefill.chunks, prefill.read, prefill.done) == (False, 2, 604, 604)
+
+
 # --- text -------------------------------------------------------------------------------------------------------------
 
 
@@ -253,6 +278,12 @@ def test_readings_belong_to_the_answers_that_lived() -> None:
     assert state.answers[1].machine["cpu"]["all_share"].mean == 0.4
     assert state.probes["cpu"].last == sample(5000, 1.0)
     assert len(state.probes["cpu"].history) == 6
+
+
+def test_a_reading_from_before_the_submit_is_not_the_answers() -> None:
+    state = fold_all([stories.submitted(1000), sample(999, 0.9)])
+    assert not state.answers[1].machine
+    assert state.probes["cpu"].last == sample(999, 0.9)
 
 
 def test_histories_are_bounded() -> None:

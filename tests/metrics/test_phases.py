@@ -22,9 +22,11 @@ from homeai.events import (
     StopRequested,
     Templated,
     Tokenised,
+    Tokens,
 )
 from homeai.metrics.fold import fold_all
 from homeai.metrics.phases import PHASES, PhaseName, current_phase, decode_parts, phases, prefill_parts
+from homeai.metrics.quantities import metrics
 from homeai.metrics.state import AnswerState
 from tests.metrics import stories
 from tests.metrics.stories import ms
@@ -272,6 +274,39 @@ def test_failed_in_start_and_in_load() -> None:
     assert found["queue"].span.missing == "failed in load"
 
 
+def test_a_second_start_after_a_death_adds_to_the_first() -> None:
+    facts: list[AnyFact] = [
+        stories.SESSION,
+        stories.submitted(0),
+        EngineStarting(at_ns=ms(10), generation=1),
+        EngineReady(at_ns=ms(20), generation=1, pid=1, backend="b", build="1"),
+        LoadStarted(at_ns=ms(20), load_id=1, name="Tiny", path="p", size_bytes=1),
+        EngineEnded(at_ns=ms(50), generation=1, fault=stories.DIED),
+    ]
+    assert spans(answer_of(facts), ms(60))["load"] == ms(30)
+    assert current_phase(answer_of(facts)) == "queue"
+    facts += [
+        EngineStarting(at_ns=ms(70), generation=2),
+        EngineEnded(at_ns=ms(75), generation=2, fault=stories.DIED),
+        EngineStarting(at_ns=ms(80), generation=3),
+    ]
+    found = spans(answer_of(facts), ms(100))
+    assert (found["start"], found["load"]) == (ms(10 + 5 + 20), ms(30))
+    assert_adds_up(found)
+
+
+def test_a_failure_before_the_submit_is_not_this_answers() -> None:
+    facts: list[AnyFact] = [
+        *stories.session_facts(),
+        EngineEnded(at_ns=ms(500), generation=1),
+        LoadStarted(at_ns=ms(600), load_id=2, name="Big", path="/big", size_bytes=5),
+        LoadFailed(at_ns=ms(700), load_id=2, fault=Fault(code="load_failed", message="no")),
+        stories.submitted(1000),
+        stories.ended(1001, "error"),
+    ]
+    assert phases(answer_of(facts))["prefill"].span.missing == "failed in queue"
+
+
 def test_a_stop_after_the_load_is_not_a_stop_in_it() -> None:
     facts = stories.session_facts()
     facts.insert(3, stories.submitted(205))
@@ -326,6 +361,26 @@ def test_lost_facts_give_reasons_and_what_is_left_adds_up() -> None:
     assert found["prefill"].span.value == ms(2310)
     assert found["unaccounted"].span.value == ms(0.2 + 0.4 + 2.1)
     assert_adds_up(spans(answer))
+
+
+def test_a_lost_chunk_makes_no_false_prefill() -> None:
+    facts = [fact for index, fact in enumerate(stories.whole_session()) if index != 5 + 5]
+    answer = answer_of(facts)
+    assert answer.prefill is not None
+    assert (answer.prefill.read, answer.prefill.done) == (348, 604)
+    found = phases(answer)
+    assert found["prefill"].span.missing == found["first_sample"].span.missing == "lost from the record"
+    assert prefill_parts(answer) == (None, "lost from the record")
+    assert metrics()["rates.prefill_tps"].compute(answer).missing == "lost from the record"
+    assert_adds_up(spans(answer))
+
+
+def test_lost_tokens_leave_no_parts_that_do_not_add_up() -> None:
+    facts = [fact for fact in stories.whole_session() if not (isinstance(fact, Tokens) and fact.first == 14)]
+    answer = answer_of(facts)
+    assert decode_parts(answer) == (None, "7 tokens lost from the record")
+    assert phases(answer)["decode"].span.value == ms(8110)
+    assert metrics()["rates.decode_tps"].compute(answer).value == pytest.approx(120 / 8.11)
 
 
 def test_without_a_submit_there_are_no_phases() -> None:

@@ -110,6 +110,15 @@ def test_only_the_recent_gaps_are_carried_but_the_worst_is_kept() -> None:
     assert (seen.gaps.n, seen.gaps.worst_ns, seen.gaps.median_ns) == (len(stamps) - 1, ms(900), ms(10))
 
 
+def test_the_median_is_that_of_all_gaps_once_it_ended() -> None:
+    stamps = [4000 + 10.0 * n for n in range(RECENT_GAPS + 2)]
+    stamps += [stamps[-1] + 20.0 * n for n in range(1, RECENT_GAPS + 1)]
+    facts = [*stories.session_facts(), *stories.prompt_facts(), stories.tokens(0, stamps)]
+    assert shown(facts, 99_999).gaps.median_ns == ms(20)
+    seen = shown([*facts, stories.ended(20_000)], 99_999)
+    assert (seen.gaps.median_ns, seen.gaps.recent_ns) == (ms(10), (ms(20),) * RECENT_GAPS)
+
+
 def test_stopping_and_stopped() -> None:
     facts = stories.stopped_in_prefill()
     assert shown(facts[:-1], 2180).stopping
