@@ -208,9 +208,12 @@ def _told(answer: AnswerState, fact: WorkFact) -> AnswerState:
         case Templated():
             return replace(answer, templated=answer.templated or fact)
         case Tokenised():
-            # A second, different one: the engine could not reuse what it hoped to and reads the prompt anew.
-            anew = answer.prefill is not None and answer.prefill.total != fact.prompt - fact.reused
-            return replace(answer, tokenised=fact, prefill=None if anew else answer.prefill)
+            # A second one: the engine could not reuse what it hoped to and reads the prompt anew. What the first try
+            # took stays in the prefill, which is a wall span.
+            prefill, total = answer.prefill, fact.prompt - fact.reused
+            if prefill is not None and prefill.total != total:
+                prefill = replace(prefill, done=0, total=total, read=0)
+            return replace(answer, tokenised=fact, prefill=prefill)
         case StopRequested():
             return replace(answer, stop_requested=answer.stop_requested or fact)
         case Ended():

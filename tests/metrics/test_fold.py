@@ -18,6 +18,7 @@ from homeai.events import (
     LoadProgress,
     LoadStarted,
     Notice,
+    Parts,
     Prefilled,
     Queued,
     Sample,
@@ -134,9 +135,25 @@ def test_first_facts_win_over_repeated_ones() -> None:
 
 def test_a_prompt_tokenised_anew_is_read_anew() -> None:
     facts = [*stories.session_facts(), *stories.prompt_facts()[:6]]
-    anew = Tokenised(at_ns=ms(2100), started_at_ns=ms(2050), answer_id=1, prompt=1804, reused=0, cached=0, context=4096)
+    anew = Tokenised(
+        at_ns=ms(1003), started_at_ns=ms(1000.9), answer_id=1, prompt=1804, reused=0, cached=9, context=4096
+    )
     answer = fold_all([*facts, anew]).answers[1]
-    assert (answer.prefill, answer.evaluated) == (None, 0)
+    assert answer.evaluated == 0
+    chunk = Prefilled(
+        at_ns=ms(9000),
+        started_at_ns=ms(2003),
+        answer_id=1,
+        tokens=1804,
+        done=1804,
+        total=1804,
+        parts=Parts(compute_ns=ms(6997)),
+    )
+    prefill = fold_all([*facts, anew, chunk]).answers[1].prefill
+    assert prefill is not None
+    # The first try's second is part of the wall span, and of its parts.
+    assert (prefill.started_at_ns, prefill.done, prefill.read) == (ms(1003), 1804, 1804)
+    assert prefill.parts.total_ns == prefill.ended_at_ns - prefill.started_at_ns
 
 
 def test_a_stop_of_an_unknown_answer_makes_none() -> None:
