@@ -1,0 +1,249 @@
+"""One session on behalf of a command line: what is asked, what comes back as it comes, and what a signal does to it."""
+
+from __future__ import annotations
+
+import argparse
+import queue
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+
+from homeai.cli.console import Passing, say, say_problem, write
+from homeai.cli.parser import given_flags
+from homeai.cli.signals import Signals
+from homeai.clock import now_ns
+from homeai.errors import ExitCode, exit_code_of
+from homeai.events import (
+    AnyFact,
+    Ended,
+    EngineEnded,
+    EngineStarting,
+    LoadEnded,
+    LoadProgress,
+    LoadStarted,
+    Notice,
+    Prefilled,
+    Text,
+    Tokens,
+)
+from homeai.metrics.state import AnswerState
+from homeai.metrics.summary import summary_line
+from homeai.models.choose import remember, resolve_model
+from homeai.models.modelfile import ModelFile
+from homeai.places import log_dir, state_dir
+from homeai.session import Session
+from homeai.settings import Settings, load
+from homeai.units import count, percent
+
+STOP_PATIENCE_S = 5.0
+"""How long a stopped answer may take to end; the session promises 2 s, also with a stuck engine."""
+
+STDERR_LINES = 5
+"""How many of a dead engine's last words are shown; its log has them all."""
+
+
+def settings_and_model(arguments: argparse.Namespace) -> tuple[Settings, ModelFile]:
+    """Resolve what a command line asks for; raises `UsageError`, `NoModelError` and `BrokenModelError`."""
+    settings = load(given_flags(arguments))
+    for warning in settings.warnings:
+        say(f"homeai: {warning}")
+    folders = tuple(map(Path, settings.value("folders")))
+    model = resolve_model(
+        settings.value("model"),
+        folders=folders,
+        state_dir=state_dir(),
+        notice=lambda fault: say_problem(fault.message, fault.help),
+    )
+    return settings.for_model(model.path, model.size_bytes, state_dir()), model
+
+
+class Conversation:
+    """A session with one chat. As a context it ends the engine, whatever happens inside."""
+
+    def __init__(self, settings: Settings, model: ModelFile, signals: Signals) -> None:
+        self._settings = settings
+        self._signals = signals
+        self._inbox: queue.SimpleQueue[AnyFact | int] = queue.SimpleQueue()
+        self._told: set[tuple[str, str]] = set()
+        self._model = model
+        self._remembered = False
+        self.session = Session(
+            options=settings.engine_options(model.context_trained),
+            on_fact=self._inbox.put,
+            backend=settings.value("backend"),
+            log_file=log_dir() / "engine.log",
+        )
+        self.session.use_model(model)
+        self.open_chat(settings.value("system") or None)
+
+    def __enter__(self) -> Conversation:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, at: TracebackType | None) -> None:
+        self.session.close()
+
+    def open_chat(self, system: str | None) -> None:
+        """Start over, with this system message."""
+        self._chat = self.session.open_chat(system)
+
+    @property
+    def system(self) -> str | None:
+        """The system message of the chat."""
+        return self._chat.system
+
+    def answer(self, answer_id: int) -> AnswerState:
+        """What is known of an answer."""
+        return self.session.state.answers[answer_id]
+
+    def ask(
+        self,
+        prompt: str,
+        *,
+        submitted_at_ns: int | None = None,
+        stop: tuple[str, ...] = (),
+        show_answer: bool = True,
+        show_reasoning: bool = False,
+    ) -> tuple[int, int]:
+        """Ask and show the answer until it ended; returns its id and the exit status it stands for.
+
+        The first ending signal stops the answer: what was written so far stays.
+        """
+        with self._signals.told_to(self._inbox.put):
+            answer_id = self.session.ask(
+                self._chat, prompt, sampler=self._settings.sampler(stop), submitted_at_ns=submitted_at_ns
+            )
+            return answer_id, self._follow(answer_id, _Telling(answer_id, show_answer, show_reasoning, self._told))
+
+    def _follow(self, answer_id: int, telling: _Telling) -> int:
+        signal_number, deadline_ns = 0, 0
+        while True:
+            try:
+                timeout = (deadline_ns - now_ns()) / 1e9 if deadline_ns else None
+                came = self._inbox.get(timeout=max(0, timeout) if timeout is not None else None)
+            except queue.Empty:
+                telling.end()
+                return 128 + signal_number
+            if isinstance(came, int):
+                signal_number, deadline_ns = came, now_ns() + int(STOP_PATIENCE_S * 1e9)
+                telling.stopping()
+                self.session.stop(answer_id)
+                continue
+            telling.take(came)
+            if isinstance(came, LoadEnded) and not self._remembered:
+                self._remembered = True
+                with suppress(OSError):  # a full disk is no reason to give no answer
+                    remember(self._model, state_dir())
+            if isinstance(came, Ended) and came.answer_id == answer_id:
+                telling.end()
+                return _status(came, signal_number)
+
+    def tell_of(self, answer_id: int) -> None:
+        """Write the line of figures, and what went wrong if something did."""
+        answer = self.answer(answer_id)
+        say(summary_line(answer))
+        ended = answer.ended
+        if ended is None:
+            return
+        if ended.fault is not None:
+            say_problem(ended.fault.message, ended.fault.help)
+            self._tell_last_words(ended.fault.code)
+        elif not answer.answer_text.strip() and answer.tokens.reasoning and ended.finish_reason == "length":
+            say(
+                f"homeai: All {count(answer.tokens.reasoning)} tokens went into reasoning. "
+                "Allow more with --max-tokens, or see them with --show-reasoning."
+            )
+
+    def _tell_last_words(self, code: str) -> None:
+        engine_ended: EngineEnded | None = self.session.state.engine.ended
+        if engine_ended is None or engine_ended.fault is None or engine_ended.fault.code != code:
+            return
+        # What Python's own crash handler prints after the cause is a traceback of our loop: no news to a user.
+        words = engine_ended.stderr_tail.partition("Fatal Python error:")[0]
+        for line in words.strip().splitlines()[-STDERR_LINES:]:
+            say(f"  {line}")
+
+
+class _Telling:
+    """Shows one answer as its facts come: text on stdout, progress and notices on stderr."""
+
+    def __init__(self, answer_id: int, show_answer: bool, show_reasoning: bool, told: set[tuple[str, str]]) -> None:
+        self._answer_id = answer_id
+        self._show_answer = show_answer
+        self._show_reasoning = show_reasoning
+        self._told = told
+        self._held: list[Notice] = []
+        self._passing = Passing()
+        self._model = ""
+        self._reasoned = 0
+        self._open = ""
+        """The stream whose last line is unfinished: `answer`, `reasoning` or none."""
+        self._written = False
+
+    def take(self, fact: AnyFact) -> None:
+        match fact:
+            case EngineStarting():
+                self._passing.show("starting the engine ...")
+            case LoadStarted():
+                self._model = fact.name
+                self._passing.show(f"loading {self._model} ...")
+            case LoadProgress(fraction=float() as fraction):
+                self._passing.show(f"loading {self._model}: {fact.stage} {percent(fraction)}")
+            case LoadEnded():
+                self._passing.clear()
+            case Prefilled(answer_id=self._answer_id) if fact.done < fact.total:
+                self._passing.show(f"reading the prompt: {count(fact.done)} of {count(fact.total)} tokens")
+            case Tokens(answer_id=self._answer_id) if fact.reasoning and not self._written:
+                self._reasoned += fact.reasoning
+                self._passing.show(f"reasoning: {count(self._reasoned)} tokens")
+            case Text(answer_id=self._answer_id):
+                self._text(fact)
+            case Notice():
+                self._held.append(fact)
+                if not self._written:
+                    self._tell_notices()
+
+    def stopping(self) -> None:
+        """Say that the answer is being stopped."""
+        if not self._written:
+            self._passing.show("stopping ...")
+
+    def end(self) -> None:
+        """Leave both streams at the start of a line."""
+        self._passing.clear()
+        self._finish_line()
+        self._tell_notices()
+
+    def _text(self, fact: Text) -> None:
+        if not (self._show_answer if fact.channel == "answer" else self._show_reasoning):
+            return
+        self._passing.clear()
+        if self._open not in ("", fact.channel):
+            self._finish_line()
+        if fact.channel == "answer":
+            write(fact.text)
+        else:
+            say(fact.text, end="")
+        self._written = True
+        self._open = "" if fact.text.endswith("\n") else fact.channel
+
+    def _finish_line(self) -> None:
+        if self._open == "answer":
+            write("\n")
+        elif self._open == "reasoning":
+            say("")
+        self._open = ""
+
+    def _tell_notices(self) -> None:
+        """Tell each notice once a session; in the middle of an answer they wait for its end."""
+        held, self._held = self._held, []
+        for notice in held:
+            if (notice.code, notice.message) not in self._told:
+                self._told.add((notice.code, notice.message))
+                self._passing.clear()
+                say_problem(notice.message, notice.help)
+
+
+def _status(ended: Ended, signal_number: int) -> int:
+    if ended.finish_reason == "cancelled":
+        return 128 + signal_number if signal_number else ExitCode.STOPPED
+    return ExitCode.OK if ended.fault is None else exit_code_of(ended.fault)

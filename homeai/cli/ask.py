@@ -1,0 +1,142 @@
+"""`homeai ask`: one prompt, one answer."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from homeai.cli.console import Interrupted, write
+from homeai.cli.parser import Parser
+from homeai.cli.signals import Signals
+from homeai.errors import HomeaiError, UsageError
+
+SUMMARY = "answers one prompt on standard output and says on standard error how long each part took"
+
+
+def parser() -> Parser:
+    """The command's arguments."""
+    made = Parser(
+        "homeai ask",
+        SUMMARY,
+        usage="[flags] [PROMPT]",
+        examples=(
+            'homeai ask "Why is the sky blue?"',
+            'homeai ask --model qwen3-4b --system "Be brief." "What is a transformer?"',
+            "git diff | homeai ask --prompt-file - > review.md",
+            'homeai ask --json --temperature 0 --max-tokens 64 "Count to ten." | jq .phases_ms',
+        ),
+        lists={
+            "Exit status": {
+                "0": "an answer, whole or cut at a limit",
+                "1": "something unexpected",
+                "2": "wrong usage",
+                "3": "no such model",
+                "4": "a file that is no model to chat with",
+                "5": "the engine failed",
+                "6": "the prompt does not fit into the context",
+                "130": "stopped by Ctrl-C; 128 + n by signal n, so 141 when the reader of the output has gone",
+            }
+        },
+    )
+    made.add_argument("prompt", metavar="PROMPT", nargs="*", help="the prompt; - or nothing reads standard input")
+    made.add_argument("--prompt-file", metavar="FILE", help="read the prompt from a file; - is standard input")
+    made.add_argument("--stop", metavar="TEXT", action="append", default=[], help="end the answer before this text")
+    made.add_argument("--json", action="store_true", help="print one JSON object with the answer and every figure")
+    made.add_argument("--show-reasoning", action="store_true", help="show the reasoning too, on standard error")
+    made.add_settings(("model", "engine", "sampling", "program"))
+    return made
+
+
+def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:
+    """Answer; the submit stamp is the entry into the program."""
+    result = _Object() if arguments.json else None
+    with Signals() as signals:
+        try:
+            return _ask(arguments, entered_at_ns, signals, result)
+        except HomeaiError as problem:
+            _tell_failure(result, problem)
+            raise
+        except Interrupted:
+            _tell_failure(result, HomeaiError("Stopped before the model was asked.", code="cancelled"))
+            raise
+        except Exception as problem:
+            if not isinstance(problem, OSError):  # what cannot be written to stdout cannot be told there
+                _tell_failure(result, HomeaiError(f"Something unexpected happened: {problem}"))
+            raise
+
+
+def _ask(arguments: argparse.Namespace, entered_at_ns: int, signals: Signals, result: _Object | None) -> int:
+    prompt = _prompt(arguments)
+    # After the prompt: what is wrong with it is told without loading any of this.
+    from homeai.cli.answering import Conversation, settings_and_model
+    from homeai.metrics.contract import contract
+
+    settings, model = settings_and_model(arguments)
+    with Conversation(settings, model, signals) as conversation:
+        answer_id, status = conversation.ask(
+            prompt,
+            submitted_at_ns=entered_at_ns,
+            stop=tuple(arguments.stop),
+            show_answer=result is None,
+            show_reasoning=arguments.show_reasoning,
+        )
+        if result is not None:
+            result.write(contract(conversation.session.state, answer_id))
+        conversation.tell_of(answer_id)
+    return status
+
+
+class _Object:
+    """The one object of `--json`: whatever happens, the first that is written is the only one."""
+
+    def __init__(self) -> None:
+        self._written = False
+
+    def write(self, contract: dict[str, Any]) -> None:
+        """Write it as one line in plain ASCII, which no terminal acts on and no encoding breaks."""
+        if not self._written:
+            self._written = True
+            write(json.dumps(contract, allow_nan=False) + "\n")
+
+
+def _tell_failure(result: _Object | None, problem: HomeaiError) -> None:
+    if result is not None:
+        from homeai.clock import wall_clock
+        from homeai.metrics.contract import failure_contract
+
+        result.write(failure_contract(problem.fault, started_at=wall_clock()))
+
+
+def _prompt(arguments: argparse.Namespace) -> str:
+    words, file = arguments.prompt, arguments.prompt_file
+    if words and file:
+        raise UsageError("Give the prompt as words or with --prompt-file, not both.", code="usage")
+    if file and file != "-":
+        prompt = _decoded(_file(file), file)
+    elif words and words != ["-"]:
+        prompt = " ".join(words)
+    elif file or words or not sys.stdin.isatty():
+        prompt = _decoded(sys.stdin.buffer.read(), "standard input")
+    else:
+        raise UsageError("There is no prompt.", code="usage", help='Write it after the command: homeai ask "..."')
+    if not prompt.strip():
+        raise UsageError("The prompt is empty.", code="usage")
+    return prompt.rstrip("\r\n")
+
+
+def _file(name: str) -> bytes:
+    try:
+        return Path(name).expanduser().read_bytes()
+    except (OSError, RuntimeError, ValueError) as problem:
+        raise UsageError(f"Cannot read the prompt from {name}: {problem}.", code="usage") from problem
+
+
+def _decoded(content: bytes, name: str) -> str:
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as problem:
+        message = f"The prompt from {name} is not UTF-8 text: byte {problem.start:,} is {content[problem.start]:#04x}."
+        raise UsageError(message, code="usage") from problem

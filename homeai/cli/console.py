@@ -1,0 +1,118 @@
+"""Writing to people and to pipes: no escape sequence ever, stdout for data, stderr for narration."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import sys
+from collections.abc import Callable
+
+from homeai.errors import ExitCode, HomeaiError
+from homeai.platform import BROKEN_PIPE_STATUS, is_terminal_dumb
+from homeai.units import printable
+
+
+class Interrupted(KeyboardInterrupt):
+    """A signal asked the program to end; `status` is what it should return."""
+
+    def __init__(self, signal_number: int) -> None:
+        super().__init__()
+        self.status = 128 + signal_number
+
+
+def guarded(run: Callable[[], int]) -> int:
+    """Run a command and turn whatever comes out of it into words on stderr and an exit status."""
+    if not _open_standard_streams():
+        say("Standard output is closed: there is nowhere to put the result.")
+        return ExitCode.FAILURE
+    try:
+        status = run()
+        sys.stdout.flush()
+    except HomeaiError as problem:
+        say_problem(problem.message, problem.help)
+        return problem.exit_code
+    except BrokenPipeError:
+        # The reader has what it wanted. Python would complain once more when it flushes at its own end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return BROKEN_PIPE_STATUS
+    except Interrupted as interrupted:
+        return interrupted.status
+    except KeyboardInterrupt:
+        return ExitCode.STOPPED
+    except Exception as problem:  # noqa: BLE001 - the outermost boundary: the traceback goes to a file, the user gets a sentence
+        from homeai.cli.crash import told
+
+        say(told(problem))
+        return ExitCode.FAILURE
+    return status
+
+
+def write(text: str) -> None:
+    """Write data to stdout, at once. Control characters in it become visible stand-ins, in a pipe as on a terminal."""
+    sys.stdout.write(printable(text))
+    sys.stdout.flush()
+
+
+def say(text: str, *, end: str = "\n") -> None:
+    """Write one line of narration to stderr; a terminal that has gone is no reason to fail."""
+    with contextlib.suppress(OSError, ValueError):
+        print(printable(text), end=end, file=sys.stderr, flush=True)
+
+
+def say_problem(message: str, help: str = "") -> None:
+    """Tell what went wrong and what can be done, in one line."""
+    say(f"homeai: {message} {help}".rstrip())
+
+
+class Passing:
+    """One line on stderr that is written over and over and leaves nothing behind; only on a terminal that can do it."""
+
+    def __init__(self) -> None:
+        self._shown = sys.stderr.isatty() and not is_terminal_dumb()
+        self._length = 0
+
+    def show(self, text: str) -> None:
+        """Replace the line, cut to the terminal's width; an empty text clears it."""
+        if not self._shown or (not text and not self._length):
+            return
+        with contextlib.suppress(OSError, ValueError):
+            text = printable(text).replace("\n", " ")[: _columns() - 1]
+            # Spaces clear what the last text had more: no escape sequence is needed.
+            sys.stderr.write("\r" + text.ljust(self._length) + ("" if text else "\r"))
+            sys.stderr.flush()
+        self._length = len(text)
+
+    def clear(self) -> None:
+        """Leave an empty line, with the cursor at its start."""
+        self.show("")
+
+
+def _columns() -> int:
+    try:
+        return os.get_terminal_size(sys.stderr.fileno()).columns or 80
+    except OSError:
+        return 80
+
+
+def _open_standard_streams() -> bool:
+    """Make descriptors 0 to 2 and their streams usable; False when stdout was closed by the caller.
+
+    A closed one would be handed to the next file or pipe that is opened, and what is printed would land in there.
+    """
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number, which is this one
+    if sys.stdin is None:
+        sys.stdin = os.fdopen(0, encoding="utf-8", closefd=False)
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(2, "w", encoding="utf-8", closefd=False)
+    if sys.stdout is None:
+        return False
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A character that the terminal's encoding lacks is a question mark, not the end of the program.
+            stream.reconfigure(errors="replace")
+    return True

@@ -1,0 +1,87 @@
+"""`homeai` without a command: the dashboard."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import homeai
+from homeai.cli import COMMANDS
+from homeai.cli.console import say
+from homeai.cli.parser import Parser, add_version, given_flags
+from homeai.errors import ExitCode, HomeaiError
+from homeai.platform import is_terminal_dumb, restore_terminal, terminal_modes
+
+SUMMARY = "a chat with a local model that shows where every second of the answer went"
+
+_MODES_OFF = "\x1b[?1049l\x1b[?1000l\x1b[?1003l\x1b[?1006l\x1b[?2004l\x1b[?25h"
+"""Main screen, no mouse reports, no bracketed paste, cursor on: what a dashboard that broke may have left behind."""
+
+
+def parser() -> Parser:
+    """The arguments of the bare program."""
+    from importlib import import_module
+
+    commands = {name: import_module(f"homeai.cli.{name}").SUMMARY for name in COMMANDS}
+    made = Parser(
+        "homeai",
+        SUMMARY,
+        usage="[flags]  or  homeai COMMAND [flags]",
+        examples=(
+            "homeai",
+            "homeai --model qwen3-4b --context 8k",
+            'homeai ask "Why is the sky blue?"',
+            "homeai models",
+        ),
+        lists={"Commands (homeai COMMAND --help tells more)": commands},
+    )
+    add_version(made)
+    made.add_settings(("model", "engine", "sampling", "program"))
+    return made
+
+
+def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:  # noqa: ARG001 - what every command takes
+    """Open the dashboard, or say what to use where there is no screen for it."""
+    missing = [name for name, stream in (("input", sys.stdin), ("output", sys.stdout)) if not stream.isatty()]
+    if missing or is_terminal_dumb():
+        where = f"Standard {' and '.join(missing)} is no terminal" if missing else "This terminal cannot show it"
+        say(
+            f"homeai: The dashboard needs a terminal. {where}: "
+            'use homeai ask "..." for one answer, or homeai chat --plain for a talk in lines.'
+        )
+        return ExitCode.USAGE
+    _refuse_strangers()
+    from homeai.app.main import run_dashboard
+    from homeai.settings import load
+
+    settings = load(given_flags(arguments))
+    for warning in settings.warnings:
+        say(f"homeai: {warning}")
+    descriptor = sys.stdin.fileno()
+    modes = terminal_modes(descriptor)
+    try:
+        return run_dashboard(settings, settings.value("model"))
+    except BaseException:
+        # Whatever it was, it may have come between the screen's set-up and its clean-up.
+        sys.stdout.write(_MODES_OFF)
+        sys.stdout.flush()
+        raise
+    finally:
+        if modes is not None:
+            restore_terminal(descriptor, modes)
+
+
+def _refuse_strangers() -> None:
+    """Check that the packages `widgets` and `probes`, whose names others may use too, are our own."""
+    home = Path(homeai.__file__).resolve().parent.parent
+    for name in ("widgets", "probes"):
+        spec = find_spec(name)
+        origin = Path(spec.origin).resolve() if spec and spec.origin else None
+        if origin is None or origin.parent.parent != home:
+            where = f"{origin.parent} hides homeai's" if origin else "There is no"
+            raise HomeaiError(
+                f'{where} package "{name}".',
+                help="Start homeai from another folder, or install it into an environment of its own.",
+            )

@@ -1,0 +1,156 @@
+"""An argument parser whose help begins with examples and whose refusals say what may have been meant."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import textwrap
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NoReturn
+
+from homeai import __version__
+from homeai.errors import UsageError
+from homeai.settings.kinds import Folders, did_you_mean
+from homeai.settings.table import SETTINGS, Setting
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser of one command.
+
+    Args:
+        prog: What the user types before the arguments, such as `homeai ask`.
+        summary: One sentence on what it does.
+        usage: The arguments in short, after `prog`.
+        examples: Whole command lines, the most common first.
+        lists: Lists that stand after the flags: by title, names with what they mean.
+        notes: Lines that stand at the end as they are.
+    """
+
+    def __init__(
+        self,
+        prog: str,
+        summary: str,
+        *,
+        usage: str,
+        examples: Sequence[str],
+        lists: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
+        notes: Sequence[str] = (),
+    ) -> None:
+        super().__init__(prog=prog, add_help=False, allow_abbrev=False)
+        self._summary, self._usage, self._examples = summary, usage, examples
+        self._lists, self._notes = lists, notes
+        self._settings: list[Setting] = []
+        self.add_argument("-h", "--help", action="help", help="show this help")
+
+    def add_settings(self, groups: Collection[str]) -> None:
+        """Add the flags of these groups of settings; `given_flags` hands them on."""
+        for setting in SETTINGS:
+            if setting.group not in groups:
+                continue
+            self._settings.append(setting)
+            if setting.key == "gpu_layers":
+                layers = self.add_mutually_exclusive_group()
+                self._add(layers, setting)
+                layers.add_argument(
+                    "--cpu", dest=setting.key, action="store_const", const="0", help="use no GPU: --gpu-layers 0"
+                )
+            else:
+                self._add(self, setting)
+
+    @staticmethod
+    def _add(to: Any, setting: Setting) -> None:
+        repeats = isinstance(setting.kind, Folders)
+        to.add_argument(
+            setting.flag,
+            dest=setting.key,
+            metavar=setting.placeholder,
+            help=setting.help,
+            action="append" if repeats else "store",
+        )
+
+    def read(self, arguments: Sequence[str]) -> argparse.Namespace:
+        """Parse; raises `UsageError`, with a suggestion for a mistyped flag."""
+        for argument in arguments:
+            if argument == "--":
+                break
+            self._refuse_unknown_flag(argument)
+        return self.parse_args(arguments)
+
+    def _refuse_unknown_flag(self, argument: str) -> None:
+        # As argparse has it: what holds a space, or is a number, is no flag.
+        name = argument.partition("=")[0]
+        if not name.startswith("-") or name == "-" or " " in argument or name[1:2].isdigit() or name[1:2] == ".":
+            return
+        known = self._option_string_actions
+        if name in known or (name[1] != "-" and name[:2] in known):
+            return
+        meant = did_you_mean(name, known)
+        help = f"{self.prog} --help shows them all; a text that begins with a dash goes after --."
+        raise UsageError(f'{self.prog} has no flag "{name}"{meant or "."}', code="usage", help="" if meant else help)
+
+    def error(self, message: str) -> NoReturn:
+        """Refuse, in place of argparse's printing and exiting."""
+        raise UsageError(f"{self.prog}: {message}.", code="usage", help=f"{self.prog} --help shows what it takes.")
+
+    def format_help(self) -> str:
+        """The whole help: examples first."""
+        # COLUMNS=0 and terminals that tell 0 columns come out as 80; below 40 nothing is gained by wrapping.
+        width = max(40, min(100, shutil.get_terminal_size().columns))
+        parts = [textwrap.fill(f"{self.prog}: {self._summary}", width)]
+        parts.append("Examples\n" + "\n".join(f"  {example}" for example in self._examples))
+        parts.append(f"Usage\n  {self.prog} {self._usage}")
+        lists = {
+            title: {_names(action): action.help or "" for action in actions} for title, actions in self._sections()
+        }
+        for title, rows in {**lists, **self._lists}.items():
+            parts.append(title + "\n" + "\n".join(_row(name, text, width) for name, text in rows.items()))
+        if self._notes:
+            parts.append("\n".join(self._notes))
+        if self._settings:
+            first = self._settings[0]
+            closing = (
+                f"Settings can also stand in the environment ({first.environment} for {first.flag}) and in the settings"
+                " file (homeai config --path). homeai config shows each with its value and where that comes from."
+            )
+            parts.append(textwrap.fill(closing, width))
+        return "\n\n".join(parts) + "\n"
+
+    def _sections(self) -> list[tuple[str, list[argparse.Action]]]:
+        by_key = {setting.key: setting for setting in self._settings}
+        sections: dict[str, list[argparse.Action]] = {
+            "Flags": [],
+            "Model": [],
+            "Engine": [],
+            "Sampling": [],
+            "Program": [],
+        }
+        for action in self._actions:
+            if action.option_strings:
+                setting = by_key.get(action.dest)
+                sections[setting.group.capitalize() if setting else "Flags"].append(action)
+        return [(title, actions) for title, actions in sections.items() if actions]
+
+
+def given_flags(arguments: argparse.Namespace) -> dict[str, object]:
+    """The settings that were given as flags: texts by key, None where there was no flag."""
+    given = {setting.key: getattr(arguments, setting.key, None) for setting in SETTINGS}
+    return {key: os.pathsep.join(text) if isinstance(text, list) else text for key, text in given.items()}
+
+
+def add_version(parser: Parser) -> None:
+    """Add `-V` and `--version`."""
+    parser.add_argument("-V", "--version", action="version", version=f"homeai {__version__}", help="show the version")
+
+
+def _names(action: argparse.Action) -> str:
+    names = ", ".join(action.option_strings)
+    return names if action.nargs == 0 else f"{names} {action.metavar or action.dest.upper()}"
+
+
+def _row(name: str, text: str, width: int) -> str:
+    indent = " " * 26
+    wrapped = textwrap.fill(text, width, initial_indent=indent, subsequent_indent=indent)
+    left = f"  {name}"
+    return f"{left:<26}{wrapped[26:]}" if len(left) < 25 else f"{left}\n{wrapped}"

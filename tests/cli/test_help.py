@@ -1,0 +1,71 @@
+"""Help with examples first, versions, and suggestions for what was mistyped."""
+
+from __future__ import annotations
+
+import pytest
+
+from homeai import __version__
+from homeai.cli import COMMANDS
+from homeai.settings import SETTINGS
+from tests.cli.conftest import Homeai
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["-h"], ["help"], *([c, "-h"] for c in COMMANDS), ["help", "ask"]])
+def test_help_begins_with_examples(homeai: Homeai, arguments: list[str]) -> None:
+    done = homeai.run(*arguments)
+    assert (done.status, done.err) == (0, "")
+    assert done.out.index("\nExamples\n  ") < done.out.index("\nUsage\n  ") < done.out.index("\nFlags\n  ")
+    assert "\x1b" not in done.out
+
+
+def test_the_main_help_names_all_commands(homeai: Homeai) -> None:
+    shown = homeai.run("--help").out
+    for command in COMMANDS:
+        assert f"\n  {command} " in shown
+
+
+def test_every_setting_is_a_flag_of_every_command_that_runs_a_model(homeai: Homeai) -> None:
+    for command in (["--help"], ["ask", "--help"], ["chat", "--help"], ["config", "--help"]):
+        shown = homeai.run(*command).out
+        assert [setting.flag for setting in SETTINGS if f"  {setting.flag} " not in shown] == []
+
+
+@pytest.mark.parametrize(("columns", "most"), [("60", 60), ("120", 100), ("20", 80), ("0", 100)])
+def test_help_is_wrapped_to_the_terminal(homeai: Homeai, columns: str, most: int) -> None:
+    flags = homeai.run("chat", "--help", COLUMNS=columns).out.partition("\nFlags\n")[2]
+    lists = flags.partition("\nA line that ends")[0]
+    assert max(map(len, lists.splitlines())) <= most
+
+
+@pytest.mark.parametrize("flag", ["--version", "-V"])
+def test_version(homeai: Homeai, flag: str) -> None:
+    done = homeai.run(flag)
+    assert (done.status, done.out, done.err) == (0, f"homeai {__version__}\n", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["aks"], '"aks" is no command. Did you mean "ask"?'),
+        (["model"], '"model" is no command. Did you mean "models"?'),
+        (["frobnicate"], "The commands are ask, chat, models, config"),
+        (["Why is the sky blue?"], 'To ask something: homeai ask "..."'),
+        (["qwen3.gguf"], "homeai --model FILE"),
+        (["--modle", "x"], 'homeai has no flag "--modle". Did you mean "--model"?'),
+        (["--threads", "4", "ask"], "unrecognized arguments: ask"),
+        (["chat", "--plian"], 'homeai chat has no flag "--plian". Did you mean "--plain"?'),
+        (["models", "extra"], "unrecognized arguments: extra"),
+        (["config", "--json", "--path"], "not allowed with"),
+        (["\x1b[31mred"], '"␛[31mred" is no command'),
+    ],
+)
+def test_mistakes(homeai: Homeai, arguments: list[str], message: str) -> None:
+    done = homeai.run(*arguments)
+    assert (done.status, done.out) == (2, "")
+    assert message in done.err
+    assert done.err.startswith("homeai: ")
+    assert done.err.count("\n") == 1
+
+
+def test_abbreviated_flags_are_not_guessed(homeai: Homeai) -> None:
+    assert homeai.run("ask", "--temp", "0", "hi").status == 2

@@ -1,0 +1,262 @@
+"""In a terminal and in what is none: its modes come back whatever happens, no escapes go where nobody reads them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pty
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import ROOT, Homeai, until
+
+assert sys.platform != "win32"
+
+
+class Terminal:
+    """A pseudo terminal with a program in its foreground."""
+
+    def __init__(self, command: list[str], environ: Mapping[str, str]) -> None:
+        self._main, self._inner = pty.openpty()
+        self.modes = termios.tcgetattr(self._inner)
+        self.seen = b""
+        # The child makes the terminal its controlling one, so that Ctrl-C and Ctrl-Z typed into it become signals.
+        own = (
+            "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execvp(sys.argv[1], sys.argv[1:])"
+        )
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", own, *command],
+            stdin=self._inner,
+            stdout=self._inner,
+            stderr=self._inner,
+            env=dict(environ),
+            cwd=ROOT,
+            start_new_session=True,
+        )
+
+    def type(self, keys: str) -> None:
+        os.write(self._main, keys.encode())
+
+    def read(self, seconds: float) -> None:
+        """Take in what is written within this time."""
+        deadline = time.monotonic() + seconds
+        while (left := deadline - time.monotonic()) > 0:
+            if select.select([self._main], [], [], min(left, 0.05))[0]:
+                with contextlib.suppress(OSError):
+                    self.seen += os.read(self._main, 65536)
+
+    def wait_for(self, text: str) -> None:
+        def there() -> bool:
+            self.read(0.05)
+            return text.encode() in self.seen
+
+        until(there, f"{text!r} on the terminal, which shows {self.seen!r}")
+
+    def finish(self) -> int:
+        def ended() -> bool:
+            self.read(0.05)
+            return self.process.poll() is not None
+
+        until(ended, f"the end; the terminal shows {self.seen!r}")
+        self.read(0.1)
+        return self.process.returncode
+
+    def modes_now(self) -> list[Any]:
+        return termios.tcgetattr(self._inner)
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        os.close(self._main)
+        os.close(self._inner)
+
+
+Open = Callable[..., Terminal]
+
+PHASES = {
+    "start": (["ask", "hi"], "import_ms=60000", "starting the engine"),
+    "load": (["ask", "hi"], "load_ms=60000", "loading SmolLM2"),
+    "prefill": (["ask", "hi prompt=4000 prefill_rate=200 chunk=64"], "", "reading the prompt: "),
+    "decode": (["ask", "hi tokens=2000 rate=20"], "", "w0 w1 "),
+}
+
+
+@pytest.fixture
+def terminal(homeai: Homeai) -> Iterator[Callable[..., Terminal]]:
+    opened: list[Terminal] = []
+
+    def open_terminal(*arguments: str, script: str = "", command: list[str] | None = None, **environ: str) -> Terminal:
+        made = Terminal(
+            command or [*homeai.command, *arguments], homeai.environment | {"HOMEAI_SCRIPT": script} | environ
+        )
+        opened.append(made)
+        return made
+
+    yield open_terminal
+    for made in opened:
+        made.close()
+
+
+class TestAsk:
+    @pytest.mark.parametrize("phase", PHASES)
+    def test_ctrl_c_stops_in_every_phase_and_leaves_the_terminal_as_it_was(self, terminal: Open, phase: str) -> None:
+        arguments, script, seen = PHASES[phase]
+        shown = terminal(*arguments, script=script)
+        shown.wait_for(seen)
+        shown.type("\x03")
+        assert shown.finish() == 130
+        assert shown.modes_now() == shown.modes
+        assert f"stopped in {phase}".encode() in shown.seen
+        assert b"Traceback" not in shown.seen
+
+    @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+    def test_other_endings_leave_it_too(self, terminal: Open, number: signal.Signals) -> None:
+        shown = terminal("ask", "hi tokens=2000 rate=20")
+        shown.wait_for("w0 w1 ")
+        shown.process.send_signal(number)
+        assert shown.finish() == 128 + number
+        assert shown.modes_now() == shown.modes
+
+    def test_nothing_in_it_is_an_escape_sequence(self, terminal: Open) -> None:
+        shown = terminal("ask", "hi say=a\x1b[2J\x1b]52;c;aGk=\x07b\x9b31m", script="load_ms=100 noise=5 at=load")
+        assert shown.finish() == 0
+        assert b"\x1b" not in shown.seen
+        assert b"\xc2\x9b" not in shown.seen
+        assert b"\x07" not in shown.seen
+        assert "a␛[2J␛]52;c;aGk=␇b<U+009B>31m".encode() in shown.seen
+
+    def test_progress_gives_way_to_the_answer(self, terminal: Open) -> None:
+        shown = terminal("ask", "prompt=600 prefill_rate=2000 say=done", script="load_ms=300")
+        assert shown.finish() == 0
+        assert b"loading SmolLM2-135M-Instruct.Q4_1: file 50 %" in shown.seen
+        assert b"reading the prompt: 256 of 600 tokens" in shown.seen
+        # What is left on the screen: apply the carriage returns.
+        lines = [_as_seen(line) for line in shown.seen.decode().split("\r\n")]
+        assert lines[0] == "done"
+        assert lines[1].startswith("first token")
+
+    def test_a_dumb_terminal_gets_no_progress(self, terminal: Open) -> None:
+        shown = terminal("ask", "say=done", script="load_ms=300", TERM="dumb")
+        assert shown.finish() == 0
+        assert shown.seen.startswith(b"done\r\n")
+
+    @pytest.mark.skipif(
+        not shutil.which("bash"), reason="job control needs an interactive shell; bash is not installed"
+    )
+    def test_ctrl_z_suspends_and_fg_goes_on(self, terminal: Open, homeai: Homeai) -> None:
+        shown = terminal(command=["bash", "--norc", "--noprofile", "-i"], PS1="ready> ")
+        shown.wait_for("ready> ")
+        shown.type(" ".join([*homeai.command, "ask", "'hi tokens=60 rate=30'"]) + "; echo status $?\n")
+        shown.wait_for("w0 w1 ")
+        shown.type("\x1a")
+        shown.wait_for("Stopped")
+        shown.read(0.5)
+        before = shown.seen
+        shown.read(1)
+        assert shown.seen == before
+        shown.type("fg\n")
+        shown.wait_for("w59")
+        shown.wait_for("first token")
+        shown.type("exit\n")
+        assert shown.finish() == 0
+
+
+def _as_seen(line: str) -> str:
+    """What a terminal shows of a line with carriage returns in it."""
+    cells: list[str] = []
+    for part in line.split("\r"):
+        cells[: len(part)] = part
+    return "".join(cells).rstrip()
+
+
+class TestPlainChat:
+    def test_a_talk(self, terminal: Open) -> None:
+        shown = terminal("chat", "--plain")
+        shown.wait_for("> ")
+        shown.type("say=one\r")
+        shown.wait_for("first token")
+        shown.type("/quit\r")
+        assert shown.finish() == 0
+        assert shown.modes_now() == shown.modes
+
+    def test_ctrl_c_stops_the_answer_and_the_talk_goes_on(self, terminal: Open) -> None:
+        shown = terminal("chat", "--plain")
+        shown.wait_for("> ")
+        shown.type("tokens=2000 rate=20\r")
+        shown.wait_for("w0 w1 ")
+        shown.type("\x03")
+        shown.wait_for("stopped in decode")
+        shown.type("say=still here\r")
+        shown.wait_for("still here\r\n")
+        shown.wait_for("gaps")
+        shown.type("\x04")
+        assert shown.finish() == 0
+        assert shown.modes_now() == shown.modes
+
+    def test_ctrl_c_at_the_prompt_asks_once_then_ends(self, terminal: Open) -> None:
+        shown = terminal("chat", "--plain")
+        shown.wait_for("> ")
+        shown.type("half a li\x03")
+        shown.wait_for("Ctrl-C once more ends the talk")
+        shown.type("say=alive\r")
+        shown.wait_for("alive\r\n")
+        shown.wait_for("first token")
+        shown.read(0.3)
+        shown.type("\x03")
+        shown.read(0.5)
+        shown.type("\x03")
+        assert shown.finish() == 130
+        assert shown.modes_now() == shown.modes
+
+    def test_sigterm_at_the_prompt(self, terminal: Open) -> None:
+        shown = terminal("chat", "--plain")
+        shown.wait_for("> ")
+        shown.read(0.3)
+        shown.process.terminate()
+        assert shown.finish() == 143
+        assert shown.modes_now() == shown.modes
+        assert b"Traceback" not in shown.seen
+
+    def test_a_dumb_terminal_gets_no_escapes(self, terminal: Open) -> None:
+        shown = terminal("chat", "--plain", TERM="dumb")
+        shown.wait_for("> ")
+        shown.type("say=plain\n")
+        shown.wait_for("first token")
+        shown.type("\x04")
+        assert shown.finish() == 0
+        assert b"\x1b" not in shown.seen
+
+
+class TestNoTerminal:
+    """The dashboard without a screen: one message, no escapes, status 2."""
+
+    @pytest.mark.parametrize(
+        "line",
+        ["echo hi | homeai", "homeai </dev/null", "homeai | cat", "homeai <&-", "homeai chat | cat", "homeai > out"],
+    )
+    def test_pipes_and_files(self, homeai: Homeai, line: str) -> None:
+        done = homeai.shell(f"cd {homeai.home}; set -o pipefail; {line}", PYTHONPATH=str(ROOT))
+        assert done.status == 2
+        assert done.out == ""
+        assert done.err.count("\n") == 1
+        assert "homeai ask" in done.err
+        assert "homeai chat --plain" in done.err
+        assert "\x1b" not in done.err
+        assert not (homeai.home / "out").exists() or (homeai.home / "out").read_bytes() == b""
+
+    @pytest.mark.parametrize("term", ["dumb", ""])
+    def test_a_terminal_that_can_do_nothing(self, terminal: Open, term: str) -> None:
+        shown = terminal(TERM=term, COLUMNS="0")
+        assert shown.finish() == 2
+        assert b"homeai chat --plain" in shown.seen
+        assert b"\x1b" not in shown.seen
