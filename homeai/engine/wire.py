@@ -45,10 +45,13 @@ class EngineOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Load(Command, frozen=True, kw_only=True, tag="load"):
-    """Load this file in place of whatever is loaded. `shards` are all its parts, `path` the first."""
+    """Load this model in place of whatever is loaded: one file, or its shards in order."""
 
     load_id: int
     path: str
+    """The first file's path, for people."""
+    files: tuple[bytes, ...]
+    """The file names to open, in the file system's own bytes: a name need not be text."""
     name: str
     size_bytes: int
     quant: str | None = None

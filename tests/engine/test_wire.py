@@ -50,6 +50,7 @@ def _value(hint: typing.Any) -> st.SearchStrategy[typing.Any]:
         float: st.floats(allow_nan=False, allow_infinity=False),
         bool: st.booleans(),
         str: st.text(),
+        bytes: st.binary(),
         type(None): st.none(),
     }
     return plain[hint]

@@ -1,0 +1,125 @@
+"""What the worker talks to: one llama.cpp engine with at most one model."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+
+from homeai import __version__
+from homeai.clock import now_ns
+from homeai.engine.backend import Emit
+from homeai.engine.llamacpp import library
+from homeai.engine.llamacpp.loading import Loaded, LogTail, load
+from homeai.engine.llamacpp.scheduler import Scheduler
+from homeai.engine.wire import Ask, Hello, Load
+from homeai.errors import HomeaiError
+from homeai.events import Began, Device, Ended, Fault, LoadFailed, LoadStarted, Notice
+
+
+class LlamaCppBackend:
+    """Loads models and runs the scheduler; implements `homeai.engine.backend.Backend`."""
+
+    def __init__(self, emit: Emit) -> None:
+        self._emit = emit
+        self._log = LogTail(lambda text: print(text, end="", file=sys.stderr, flush=True))  # noqa: T201
+        library.check_layout()
+        library.start(self._log)
+        self._devices = library.devices()
+        self._loaded: Loaded | None = None
+        self._scheduler: Scheduler | None = None
+        self._told_of_gpu = False
+
+    def hello(self) -> Hello:
+        """Versions, build and visible devices."""
+        return Hello(
+            pid=os.getpid(),
+            homeai=__version__,
+            python=platform.python_version(),
+            backend="llama.cpp",
+            build=library.BUILD,
+            system_info=library.system_info(),
+            gpu_offload=bool(library.api.llama_supports_gpu_offload()),
+            devices=self._devices,
+        )
+
+    @property
+    def busy(self) -> bool:
+        """Whether any answer is live or waits."""
+        return self._scheduler is not None and self._scheduler.busy
+
+    def load(self, request: Load) -> None:
+        """Load a model in place of the last one, which is freed first: two may not fit."""
+        self._free()
+        self._emit(
+            LoadStarted(
+                at_ns=now_ns(),
+                load_id=request.load_id,
+                name=request.name,
+                path=request.path,
+                size_bytes=request.size_bytes,
+            )
+        )
+        try:
+            loaded = load(request, self._emit, self._log)
+        except HomeaiError as problem:
+            self._emit(LoadFailed(at_ns=now_ns(), load_id=request.load_id, fault=problem.fault))
+            return
+        self._loaded = loaded
+        self._emit(loaded.facts)
+        self._scheduler = Scheduler(loaded, request.options, self._emit)
+        self._tell_of_gpu(request, loaded)
+
+    def ask(self, request: Ask, received_at_ns: int) -> None:
+        """Queue a request; without a model it ends at once."""
+        if self._scheduler is not None:
+            self._scheduler.ask(request, received_at_ns)
+            return
+        fault = Fault(code="no_model", message="No model is loaded.", help="Choose a model first.")
+        self._emit(Began(at_ns=now_ns(), answer_id=request.answer_id))
+        self._emit(Ended(at_ns=now_ns(), answer_id=request.answer_id, finish_reason="error", fault=fault))
+
+    def stop(self, answer_id: int) -> None:
+        """End an answer, keeping what it computed."""
+        if self._scheduler is not None:
+            self._scheduler.stop(answer_id)
+
+    def step(self) -> None:
+        """Advance every live answer by one iteration."""
+        if self._scheduler is not None:
+            self._scheduler.step()
+
+    def interrupt(self, answer_id: int) -> None:
+        """Break off the running computation if it may serve this answer. Called on another thread."""
+        scheduler = self._scheduler
+        if scheduler is not None:
+            scheduler.interrupt(answer_id)
+
+    def close(self) -> None:
+        """Free the model."""
+        self._free()
+
+    def _free(self) -> None:
+        loaded, self._loaded, self._scheduler = self._loaded, None, None
+        if loaded is not None:
+            loaded.close()
+
+    def _tell_of_gpu(self, request: Load, loaded: Loaded) -> None:
+        """Say once why a model that was meant for the GPU runs on the CPU."""
+        if self._told_of_gpu or loaded.on_gpu or request.options.gpu_layers == 0:
+            return
+        self._told_of_gpu = True
+        if not library.api.llama_supports_gpu_offload():
+            code, message = "cpu_only_build", "This build of llama.cpp has no GPU support; the model runs on the CPU."
+            help = "With a GPU, reinstall llama-cpp-python for it; the README has the line for each kind."
+        elif not any(_is_gpu(device) for device in self._devices):
+            code, message = "no_gpu_visible", "llama.cpp sees no GPU; the model runs on the CPU."
+            help = "Check the driver, and that CUDA_VISIBLE_DEVICES and the like do not hide the GPU."
+        else:
+            code, message = "nothing_offloaded", "A GPU is there, but llama.cpp put no layer on it."
+            help = "The engine log says why; the model may not fit."
+        self._emit(Notice(at_ns=now_ns(), code=code, message=message, help=help))
+
+
+def _is_gpu(device: Device) -> bool:
+    return device.type in ("gpu", "igpu")

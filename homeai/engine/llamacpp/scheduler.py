@@ -1,0 +1,385 @@
+"""The instrumented loop: one iteration at a time over all live answers, every nanosecond of it attributed.
+
+Time is kept in laps: `_lap` reads the clock once and charges the span since the last reading to one activity. The
+answers that the activity served get it under its name, all others as `wait_other`. So the parts of an answer add up to
+its wall time by construction, and a lap costs one clock reading.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+
+from homeai.clock import now_ns
+from homeai.engine.backend import Emit
+from homeai.engine.llamacpp.answer import COMPUTE, IDLE, SAMPLE, TEXT, WAIT_OTHER, Answer, Slot
+from homeai.engine.llamacpp.cache import SlotPool
+from homeai.engine.llamacpp.loading import Loaded
+from homeai.engine.llamacpp.native import ABORTED, DECODED, NO_SLOT, Run
+from homeai.engine.llamacpp.plan import Budget, Share, plan
+from homeai.engine.llamacpp.prompting import MadePrompt
+from homeai.engine.llamacpp.sampling import TokenChooser
+from homeai.engine.wire import Ask, EngineOptions
+from homeai.errors import ContextError, HomeaiError
+from homeai.events import (
+    Began,
+    Channel,
+    Ended,
+    Fault,
+    FinishReason,
+    Notice,
+    Prefilled,
+    Queued,
+    Text,
+    Tokenised,
+    Tokens,
+)
+from homeai.platform.paging import major_faults
+from homeai.units import count
+
+
+class Scheduler:
+    """Advances the answers of one loaded model."""
+
+    def __init__(self, loaded: Loaded, options: EngineOptions, emit: Emit) -> None:
+        self._context = loaded.context
+        self._vocabulary = loaded.model.vocabulary
+        self._emit = emit
+        self._decode_first = options.decode_first
+        self._pool = SlotPool(loaded.context, options.sequences)
+        self._budget = Budget(fixed=options.iteration_tokens, largest=loaded.context.batch_size)
+        self._prompts = loaded.prompts
+        self._queue: deque[tuple[Ask, int]] = deque()
+        self._live: list[Answer] = []
+        self._interrupted: set[int] = set()
+        self._wants_room = False
+        """The first in the queue fits only when a live answer has ended."""
+        self._lap_at_ns = now_ns()
+
+    # --- what the session asks --------------------------------------------------------------------------------------
+
+    @property
+    def busy(self) -> bool:
+        """Whether any answer is live or waits."""
+        return bool(self._live or self._queue)
+
+    def ask(self, request: Ask, received_at_ns: int) -> None:
+        """Take a request in; the next step begins it if a sequence is free."""
+        before = [answer.id for answer in self._live] + [waiting.answer_id for waiting, _ in self._queue]
+        waits = len(before) >= len(self._pool.slots)
+        self._emit(Queued(at_ns=received_at_ns, answer_id=request.answer_id, behind=tuple(before) if waits else ()))
+        if not self.busy:
+            self._lap_at_ns = now_ns()
+        self._queue.append((request, received_at_ns))
+
+    def stop(self, answer_id: int) -> None:
+        """End an answer; what it computed stays in the cache. Unknown answers are ignored."""
+        self._interrupted.discard(answer_id)
+        for answer in self._live:
+            if answer.id == answer_id:
+                self._finish(answer, "cancelled")
+                return
+        for item in self._queue:
+            if item[0].answer_id == answer_id:
+                self._queue.remove(item)
+                self._emit(Ended(at_ns=now_ns(), answer_id=answer_id, finish_reason="cancelled"))
+                return
+
+    def interrupt(self, answer_id: int) -> None:
+        """Break off the running computation if it may serve this answer. Called on another thread."""
+        self._interrupted.add(answer_id)
+        self._context.abort()
+
+    def step(self) -> None:
+        """Advance by one iteration."""
+        self._lap(IDLE, self._live)
+        self._context.clear_abort()
+        for answer_id in tuple(self._interrupted):
+            self.stop(answer_id)
+        self._admit()
+        shares = self._plan()
+        if shares:
+            self._iterate(shares)
+
+    # --- time -------------------------------------------------------------------------------------------------------
+
+    def _lap(self, activity: int, served: Iterable[Answer]) -> int:
+        """Charge the time since the last lap; return the stamp of its end."""
+        at_ns = now_ns()
+        span_ns = at_ns - self._lap_at_ns
+        self._lap_at_ns = at_ns
+        for answer in self._live:
+            answer.meter.spans_ns[activity if answer in served else WAIT_OTHER] += span_ns
+        return at_ns
+
+    # --- beginning --------------------------------------------------------------------------------------------------
+
+    def _admit(self) -> None:
+        while self._queue and not self._wants_room and (free := self._pool.free()):
+            request, _ = self._queue[0]
+            began_at_ns = now_ns()
+            try:
+                prompt = self._prompts.make(request)
+            except HomeaiError as problem:
+                self._queue.popleft()
+                self._refuse(request, began_at_ns, problem.fault)
+                continue
+            if self._must_wait(len(prompt.ids), free):
+                self._wants_room = True
+                self._lap(TEXT, ())
+                return
+            self._queue.popleft()
+            self._begin(request, began_at_ns, prompt)
+
+    def _must_wait(self, prompt_tokens: int, free: Sequence[Slot]) -> bool:
+        held = self._pool.used - sum(len(slot.ids) for slot in free)
+        return bool(self._live) and prompt_tokens <= self._context.size < prompt_tokens + held + 1
+
+    def _refuse(self, request: Ask, began_at_ns: int, fault: Fault) -> None:
+        self._emit(Began(at_ns=began_at_ns, answer_id=request.answer_id))
+        self._emit(Ended(at_ns=now_ns(), answer_id=request.answer_id, finish_reason="error", fault=fault))
+        self._lap(TEXT, ())
+
+    def _begin(self, request: Ask, began_at_ns: int, prompt: MadePrompt) -> None:
+        ids = prompt.ids
+        size = self._context.size
+        slot = self._pool.choose(ids)
+        assert slot is not None
+        held = len(slot.ids)
+        fits = 0 < len(ids) <= size
+        reused = self._pool.reuse(slot, ids) if fits else 0
+        chooser = TokenChooser(request.sampler, ids)
+        self._emit(Began(at_ns=began_at_ns, answer_id=request.answer_id, seed=chooser.seed))
+        self._emit(prompt.templated)
+        tokenised = Tokenised(
+            at_ns=now_ns(),
+            answer_id=request.answer_id,
+            started_at_ns=prompt.templated.at_ns,
+            prompt=len(ids),
+            reused=reused,
+            cached=held,
+            context=size,
+            context_used_others=self._pool.used - len(slot.ids),
+        )
+        self._emit(tokenised)
+        if not fits:
+            chooser.close()
+            fault = _does_not_fit(len(ids), size).fault
+            self._emit(Ended(at_ns=now_ns(), answer_id=request.answer_id, finish_reason="error", fault=fault))
+            self._lap(TEXT, ())
+            return
+        self._lap(TEXT, ())
+        answer = Answer(
+            request=request,
+            slot=slot,
+            prompt_ids=ids,
+            todo=ids[reused:],
+            chooser=chooser,
+            text=prompt.text,
+            tokenised=tokenised,
+            chunk_began_at_ns=tokenised.at_ns,
+            faults=major_faults(),
+        )
+        # The lap above ended a little after the tokenising did; that little belongs to this answer too.
+        answer.meter.spans_ns[TEXT] = self._lap_at_ns - tokenised.at_ns
+        slot.answer = answer
+        self._live.append(answer)
+
+    # --- one iteration ----------------------------------------------------------------------------------------------
+
+    def _plan(self) -> list[Share]:
+        budget = self._budget.tokens(shared=len(self._live) > 1)
+        shares = plan(self._live, budget=budget, decode_first=self._decode_first)
+        fitting: list[Share] = []
+        needed = 0
+        for share in shares:
+            needed += share.count
+            if self._pool.make_room(needed):
+                fitting.append(share)
+                continue
+            needed -= share.count
+            self._finish(share.answer, "context")
+        return fitting
+
+    def _iterate(self, shares: list[Share]) -> None:
+        served = [share.answer for share in shares]
+        runs = [
+            Run(
+                share.answer.slot.number,
+                len(share.answer.slot.ids),
+                share.answer.todo[: share.count],
+                share.count == len(share.answer.todo),
+            )
+            for share in shares
+        ]
+        rows = self._context.fill(runs)
+        compute_began_at_ns = self._lap(TEXT, served)
+        outcome = self._context.decode()
+        self._context.synchronise()
+        at_ns = self._lap(COMPUTE, served)
+        if outcome == ABORTED:
+            self._take_back(shares)
+            return
+        if outcome != DECODED:
+            self._recover(shares, outcome)
+            return
+        self._budget.learn(sum(share.count for share in shares), at_ns - compute_began_at_ns)
+        shared = len(shares) > 1
+        for share, run in zip(shares, runs, strict=True):
+            answer = share.answer
+            answer.slot.ids.extend(run.ids)
+            del answer.todo[: share.count]
+            if answer.reading:
+                self._tell_chunk(answer, share.count, at_ns, shared)
+        for share, run, row in zip(shares, runs, rows, strict=True):
+            if run.logits:
+                self._sample(share.answer, row, shared)
+
+    def _tell_chunk(self, answer: Answer, tokens: int, at_ns: int, shared: bool) -> None:
+        answer.done += tokens
+        faults = major_faults()
+        self._emit(
+            Prefilled(
+                at_ns=at_ns,
+                answer_id=answer.id,
+                started_at_ns=answer.chunk_began_at_ns,
+                tokens=tokens,
+                done=answer.done,
+                total=answer.tokenised.prompt - answer.tokenised.reused,
+                parts=answer.meter.take_parts(),
+                shared=shared,
+                major_faults=None if faults is None or answer.faults is None else faults - answer.faults,
+            )
+        )
+        answer.chunk_began_at_ns = at_ns
+        answer.faults = faults
+
+    def _sample(self, answer: Answer, row: int, shared: bool) -> None:
+        token = answer.chooser.choose(self._context, row)
+        at_ns = self._lap(SAMPLE, (answer,))
+        compute, sample, text, wait_other, idle = answer.meter.take()
+        index = len(answer.sampled)
+        answer.sampled.append(token)
+        ends = self._vocabulary.is_end(token)
+        handed = [] if ends else answer.text.feed(self._prompts.piece(token))
+        self._emit(
+            Tokens(
+                at_ns=at_ns,
+                answer_id=answer.id,
+                first=index,
+                ids=(token,),
+                sampled_at_ns=(at_ns,),
+                compute_ns=(compute,),
+                sample_ns=(sample,),
+                text_ns=(text,),
+                wait_other_ns=(wait_other,),
+                idle_ns=(idle,),
+                reasoning=int(answer.text.in_reasoning and not ends),
+                shared=shared,
+            )
+        )
+        self._hand_over(answer, handed)
+        limit = answer.request.sampler.max_tokens
+        if ends or answer.text.stopped_by is not None:
+            self._finish(answer, "stop")
+        elif limit is not None and index + 1 >= limit:
+            self._finish(answer, "length")
+        else:
+            answer.todo.append(token)
+        self._lap(TEXT, (answer,))
+
+    # --- what can go wrong in an iteration --------------------------------------------------------------------------
+
+    def _take_back(self, shares: list[Share]) -> None:
+        """After an abort: find out how far the cache came, and leave the rest to the next iteration.
+
+        The aborted micro-batch is gone from the cache for every sequence in it; earlier ones stay. The last token of a
+        run is computed again in any case, because its logits are lost.
+        """
+        self._context.clear_abort()
+        for share in shares:
+            answer, slot = share.answer, share.answer.slot
+            came = self._context.length(slot.number) - len(slot.ids)
+            if came == len(answer.todo):
+                came -= 1
+            if came < 0 or not self._context.keep(slot.number, len(slot.ids) + came):
+                self._read_again(answer)
+                continue
+            slot.ids.extend(answer.todo[:came])
+            del answer.todo[:came]
+            if answer.reading:
+                self._tell_chunk(answer, came, self._lap_at_ns, len(shares) > 1)
+
+    def _recover(self, shares: list[Share], outcome: int) -> None:
+        """After a failed decode: empty the sequences and read them once more; a second failure ends the answer."""
+        reason = "found no room in its cache" if outcome == NO_SLOT else f"failed ({outcome})"
+        for answer in [share.answer for share in shares]:
+            if answer.retried:
+                fault = Fault(
+                    code="decode_failed",
+                    message=f"The engine {reason} twice while computing this answer.",
+                    help="Ask again; if it happens again, a smaller context or another model may work.",
+                )
+                self._finish(answer, "error", fault)
+                self._pool.cut(answer.slot, 0)
+                continue
+            answer.retried = True
+            self._emit(
+                Notice(
+                    at_ns=now_ns(),
+                    code="engine_retry",
+                    message=f"The engine {reason}; everything is read once more.",
+                    answer_id=answer.id,
+                )
+            )
+            self._read_again(answer)
+
+    def _read_again(self, answer: Answer) -> None:
+        answer.todo[:0] = answer.slot.ids
+        self._pool.cut(answer.slot, 0)
+        if answer.reading:
+            answer.done = 0
+            answer.tokenised = Tokenised(
+                at_ns=answer.tokenised.at_ns,
+                answer_id=answer.id,
+                started_at_ns=answer.tokenised.started_at_ns,
+                prompt=answer.tokenised.prompt,
+                reused=0,
+                cached=answer.tokenised.cached,
+                context=answer.tokenised.context,
+                context_used_others=answer.tokenised.context_used_others,
+            )
+            self._emit(answer.tokenised)
+
+    # --- ending -----------------------------------------------------------------------------------------------------
+
+    def _hand_over(self, answer: Answer, handed: Sequence[tuple[Channel, str]]) -> None:
+        for channel, text in handed:
+            self._emit(Text(at_ns=now_ns(), answer_id=answer.id, channel=channel, text=text))
+
+    def _finish(self, answer: Answer, reason: FinishReason, fault: Fault | None = None) -> None:
+        self._hand_over(answer, answer.text.finish())
+        answer.chooser.close()
+        slot = answer.slot
+        slot.answer = None
+        slot.used_at_ns = now_ns()
+        self._live.remove(answer)
+        self._wants_room = False
+        self._prompts.remember(answer.id, answer.sampled)
+        self._emit(
+            Ended(
+                at_ns=now_ns(),
+                answer_id=answer.id,
+                finish_reason=reason,
+                fault=fault,
+                context_used=len(slot.ids),
+            )
+        )
+
+
+def _does_not_fit(prompt_tokens: int, context: int) -> ContextError:
+    return ContextError(
+        f"The prompt is {count(prompt_tokens)} tokens long and the context holds {count(context)}.",
+        code="context_full",
+        help="Shorten it, start a new chat, or start homeai with a larger --context.",
+    )
