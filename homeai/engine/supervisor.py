@@ -40,7 +40,7 @@ from homeai.engine.wire import (
     encode,
 )
 from homeai.events import AnyFact, EngineEnded, EngineReady, EngineStarting, Fault, shift
-from homeai.platform.children import spawn_options
+from homeai.platform.children import shield_children_of_this_thread, spawn_options
 
 PINGS = 5
 """Round trips before the first fact is passed on. The first one lasts as long as Python takes to start (100 ms); the
@@ -132,6 +132,7 @@ class Supervisor:
     # --- the process --------------------------------------------------------------------------------------------------
 
     def _keep(self) -> None:
+        shield_children_of_this_thread()
         try:
             process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "homeai.engine.worker", self._backend],

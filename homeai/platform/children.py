@@ -6,6 +6,9 @@ import signal
 import sys
 from typing import Any
 
+# Windows has no hang-up signal.
+_OF_THE_TERMINAL = [signal.Signals[name] for name in ("SIGINT", "SIGHUP") if name in signal.Signals.__members__]
+
 
 def spawn_options() -> dict[str, Any]:
     """Keyword arguments for `subprocess.Popen` of the engine's worker.
@@ -21,11 +24,22 @@ def spawn_options() -> dict[str, Any]:
         return {}
 
 
+def shield_children_of_this_thread() -> None:
+    """Let children that this thread starts be born deaf to Ctrl-C and hang-up; for a thread that does little else.
+
+    A signal mask is inherited, a wish to ignore can be uttered only once the child runs: without this, Ctrl-C within
+    the first 50 ms would kill it.
+    """
+    if sys.platform != "win32":
+        signal.pthread_sigmask(signal.SIG_BLOCK, _OF_THE_TERMINAL)
+
+
 def leave_ending_to_the_parent() -> None:
     """In the child: the terminal's Ctrl-C and hang-up go to the whole group, but the parent decides what they mean."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in _OF_THE_TERMINAL:
+        signal.signal(number, signal.SIG_IGN)
     if sys.platform != "win32":
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _OF_THE_TERMINAL)
 
 
 def write_no_core_file() -> None:

@@ -209,6 +209,18 @@ def test_a_suspended_worker_is_closed_all_the_same(start: Start) -> None:
     assert recorder.of(EngineEnded)[0].fault is None
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
+@pytest.mark.parametrize("after_s", [0.0, 0.01, 0.03, 0.06])
+def test_ctrl_c_leaves_a_worker_alone_from_its_first_moment(start: Start, after_s: float) -> None:
+    supervisor, recorder = start()
+    assert eventually(lambda: supervisor.pid is not None)
+    time.sleep(after_s)
+    assert supervisor.pid is not None
+    os.kill(supervisor.pid, signal.SIGINT)
+    os.kill(supervisor.pid, signal.SIGHUP)
+    recorder.wait_for(LoadEnded)
+
+
 def test_kill_is_told_at_once_and_is_no_fault(start: Start) -> None:
     supervisor, recorder = start("hang=1 at=load")
     recorder.wait_for(LoadStarted)
