@@ -1,0 +1,82 @@
+"""Between the threads that facts come from and the one that draws: an inbox, and what the screen needs of a session."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
+
+from textual.message import Message
+
+from homeai.events import AnyFact, Channel, Sample, Sampler, Text
+from homeai.metrics.state import SessionState
+
+if TYPE_CHECKING:
+    from homeai.session import Chat
+
+
+class SessionLike(Protocol):
+    """What the screen uses of `homeai.session.Session`."""
+
+    @property
+    def state(self) -> SessionState:
+        """What the facts so far add up to."""
+
+    def open_chat(self, system: str | None = None) -> Chat:
+        """Begin a conversation."""
+
+    def ask(self, chat: Chat, prompt: str, *, sampler: Sampler, submitted_at_ns: int | None = None) -> int:
+        """Ask for the next answer and return its id."""
+
+    def stop(self, answer_id: int) -> None:
+        """Stop an answer."""
+
+    def record(self, sample: Sample) -> None:
+        """Put a reading of a probe into the stream of facts."""
+
+    def close(self) -> None:
+        """End the worker."""
+
+
+OpenSession = Callable[[Callable[[AnyFact], None]], SessionLike]
+"""Finds the model and opens the session, which tells its facts to the given function; may take a second.
+
+Raises `HomeaiError` when there is no model, or none that can chat.
+"""
+
+
+class Inbox:
+    """Facts from any thread, taken out all at once by the one that draws. Nothing in it blocks."""
+
+    def __init__(self) -> None:
+        self._facts: deque[AnyFact] = deque()
+        self.put = self._facts.append
+        """Takes a fact; cheap and safe on any thread."""
+
+    def drain(self) -> list[AnyFact]:
+        """Return what came since the last call, in order."""
+        facts: list[AnyFact] = []
+        while self._facts:
+            facts.append(self._facts.popleft())
+        return facts
+
+
+def pressed_at(pressed_at_s: float, at_ns: int) -> int:
+    """The stamp of a key from its event's time; `at_ns` is now.
+
+    An event's time is of another clock than ours on some systems, so its age is what counts: a message made now tells
+    what that other clock says.
+    """
+    age_ns = max(0, round((Message().time - pressed_at_s) * 1e9))
+    return at_ns - age_ns
+
+
+def joined_texts(facts: list[AnyFact], answer_id: int | None) -> list[tuple[Channel, str]]:
+    """The text of this answer in these facts, joined to one piece for each change of channel."""
+    pieces: list[tuple[Channel, list[str]]] = []
+    for fact in facts:
+        if isinstance(fact, Text) and fact.answer_id == answer_id:
+            if not pieces or pieces[-1][0] != fact.channel:
+                pieces.append((fact.channel, []))
+            pieces[-1][1].append(fact.text)
+    return [(channel, "".join(texts)) for channel, texts in pieces]

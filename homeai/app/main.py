@@ -1,0 +1,116 @@
+"""Opens the dashboard over a real session and leaves everything as it was."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from homeai.app.app import HomeaiApp
+from homeai.app.bridge import SessionLike
+from homeai.clock import now_ns
+from homeai.events import AnyFact, Fault, LoadEnded, Notice
+from homeai.platform import ENDING_SIGNALS
+
+if TYPE_CHECKING:
+    from homeai.settings import Settings
+
+
+def run_dashboard(settings: Settings, model_argument: str | None) -> int:
+    """Show the dashboard until the user leaves or a signal comes; returns the exit status.
+
+    Nothing is written to standard output but the screen itself. The engine is ended and the terminal restored in
+    every case.
+
+    Args:
+        settings: The resolved settings.
+        model_argument: A path or a name; None means the last model used, else the starter.
+
+    Raises:
+        HomeaiError: The model that was named is not there or cannot chat.
+        Exception: Whatever ended the screen unexpectedly.
+    """
+    app = HomeaiApp(
+        lambda on_fact: _open_session(settings, model_argument, on_fact),
+        sampler=settings.sampler(),
+        system=settings.value("system") or None,
+        start_sampling=_start_sampling,
+        theme=settings.value("theme"),
+        insist=model_argument is not None,
+    )
+    try:
+        status = asyncio.run(_run(app))
+    finally:
+        app.close_session()
+    if app.crash is not None:
+        raise app.crash
+    if app.refusal is not None:
+        raise app.refusal
+    return status
+
+
+async def _run(app: HomeaiApp) -> int:
+    loop = asyncio.get_running_loop()
+
+    def end(number: int) -> None:
+        app.exit(128 + number, return_code=128 + number)
+
+    for number in (signal.SIGINT, *ENDING_SIGNALS):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            continue  # ignored from outside (nohup) stays ignored
+        try:
+            loop.add_signal_handler(number, end, number)
+        except NotImplementedError:  # Windows
+            signal.signal(number, lambda number, _frame: loop.call_soon_threadsafe(end, number))
+    status = await app.run_async()
+    return status or 0
+
+
+def _open_session(settings: Settings, model_argument: str | None, on_fact: Callable[[AnyFact], None]) -> SessionLike:
+    from homeai.models.choose import remember, resolve_model
+    from homeai.places import log_dir, state_dir
+    from homeai.session import Session
+
+    def notice(fault: Fault) -> None:
+        on_fact(Notice(at_ns=now_ns(), code=fault.code, message=fault.message, help=fault.help))
+
+    model = resolve_model(
+        model_argument, folders=tuple(map(Path, settings.value("folders"))), state_dir=state_dir(), notice=notice
+    )
+    settings = settings.for_model(model.path, model.size_bytes, state_dir())
+
+    def write_down() -> None:
+        with suppress(OSError):  # a full disk is no reason to give no answer
+            remember(model, state_dir())
+
+    def listen(fact: AnyFact) -> None:
+        on_fact(fact)
+        if isinstance(fact, LoadEnded):
+            # Not here: the session's lock is held.
+            threading.Thread(target=write_down, name="homeai-remember").start()
+
+    session = Session(
+        options=settings.engine_options(model.context_trained),
+        on_fact=listen,
+        backend=settings.value("backend"),
+        log_file=log_dir() / "engine.log",
+    )
+    session.use_model(model)
+    return session
+
+
+def _start_sampling(session: SessionLike) -> Callable[[], None]:
+    import probes
+    from probes.sampler import Sampler
+
+    def engine_pid() -> int | None:
+        engine = session.state.engine
+        return engine.ready.pid if engine.phase == "ready" and engine.ready is not None else None
+
+    sampler = Sampler(probes.discover(probes.Scene(engine_pid=engine_pid)), session.record)
+    sampler.start()
+    return sampler.stop

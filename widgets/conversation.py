@@ -1,0 +1,162 @@
+"""The conversation: what was asked, what is being answered, and remarks between them."""
+
+from __future__ import annotations
+
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.widget import Widget
+
+from homeai.events import Channel
+from widgets.block_view import BlockView
+from widgets.blocks import Block, BlockStream
+from widgets.foreign import shown
+from widgets.markdown import parts
+from widgets.prose import Row, plain
+
+MOST_WIDGETS = 400
+"""Blocks kept on the screen; laying out costs with their number. A long chat of 20,000 tokens has about 300."""
+KEPT_WIDGETS = 300
+MOST_PROMPT_LINES = 60
+"""Lines of a question that are shown; a pasted file would fill the conversation."""
+
+
+class Conversation(VerticalScroll, can_focus=False):
+    """Blocks under each other, the newest kept in view until the user scrolls away.
+
+    Text comes in by `write` at most ten times a second, joined; only the open block at its end is laid out anew.
+    """
+
+    DEFAULT_CSS = """
+    Conversation {
+        layout: stream;
+        scrollbar-gutter: stable;
+    }
+    Conversation > .reasoning {
+        display: none;
+    }
+    Conversation > .reasoning.live, Conversation.show-reasoning > .reasoning {
+        display: block;
+    }
+    """
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._stream: BlockStream | None = None
+        self._channel: Channel = "answer"
+        self._open: BlockView | None = None
+        self._held: list[str] = []
+        """Remarks that came while the answer was being written."""
+        self._dropped = False
+
+    def on_mount(self) -> None:
+        """Keep the end in view from the start."""
+        self.anchor()
+
+    def welcome(self, lines: list[Content]) -> None:
+        """Greet in an empty conversation."""
+        self._add([BlockView([Row(line) for line in lines], classes="welcome")])
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a question stands there whose answer has not ended."""
+        return self._stream is not None
+
+    def ask(self, prompt: str) -> None:
+        """Show a question and the place where its answer will come; the end comes back into view."""
+        self.query(".welcome").remove()
+        lines = prompt.strip("\n").split("\n")
+        shown_lines = "\n".join(lines[:MOST_PROMPT_LINES])[: 200 * MOST_PROMPT_LINES]
+        self._add(
+            [
+                BlockView(plain("you"), classes="name"),
+                BlockView(plain(shown_lines), classes="question"),
+                *(
+                    [self._remark(f"{len(lines) - MOST_PROMPT_LINES:,} more lines")]
+                    if len(lines) > MOST_PROMPT_LINES
+                    else []
+                ),
+                BlockView(plain("homeai"), classes="name"),
+            ]
+        )
+        self._stream, self._channel, self._open = BlockStream(), "answer", None
+        self.anchor()
+
+    def write(self, channel: Channel, text: str) -> None:
+        """Show more of the answer."""
+        if self._stream is None:
+            self._stream = BlockStream()
+        if channel != self._channel:
+            self._finish_channel()
+            self._channel = channel
+        for block in self._stream.feed(text):
+            self._show(block, finished=True)
+        if (unfinished := self._stream.open) is not None:
+            self._show(unfinished, finished=False)
+
+    def end(self, words: Content | None) -> None:
+        """Finish the answer, with a line of words below it."""
+        if self._stream is not None:
+            self._finish_channel()
+            self._stream = None
+        if words is not None:
+            self._add([BlockView([Row(words)], classes="closing")])
+        held, self._held = self._held, []
+        self._add([self._remark(text) for text in held])
+
+    def remark(self, text: str) -> None:
+        """Say something that is neither question nor answer; in the middle of an answer it waits for its end."""
+        if self._open is not None:
+            self._held.append(text)
+        else:
+            self._add([self._remark(text)])
+
+    def clear(self) -> None:
+        """Begin anew."""
+        self.remove_children()
+        self._stream, self._open, self._dropped, self._held = None, None, False, []
+        self.anchor()
+
+    def _remark(self, text: str) -> BlockView:
+        return BlockView(
+            [
+                Row(Content(line), "· " if index == 0 else "  ", "  ")
+                for index, line in enumerate(shown(text).split("\n"))
+            ],
+            classes="remark",
+        )
+
+    def _finish_channel(self) -> None:
+        assert self._stream is not None
+        for block in self._stream.finish():
+            self._show(block, finished=True)
+        if self._channel == "reasoning":
+            hidden = self.query(".reasoning.live").remove_class("live")
+            if hidden and not self.has_class("show-reasoning"):
+                self._add([self._remark("thought before answering (Ctrl+T shows it)")])
+        self._stream, self._open = BlockStream(), None
+
+    def _show(self, block: Block, *, finished: bool) -> None:
+        laid_out = parts(block, highlight=finished)
+        if self._open is not None:
+            self._open.show(laid_out)
+        else:
+            classes = "answer" if self._channel == "answer" else "reasoning live"
+            self._open = BlockView(laid_out, classes=f"{classes} continues" if block.continues else classes)
+            self._add([self._open])
+        if finished:
+            self._open = None
+
+    def _add(self, widgets: list[BlockView]) -> None:
+        if not widgets:
+            return
+        self.mount_all(widgets)
+        children = self.children
+        if len(children) > MOST_WIDGETS:
+            oldest: list[Widget] = list(children[: len(children) - KEPT_WIDGETS])
+            self.app.call_later(self._drop, oldest)
+
+    def _drop(self, oldest: list[Widget]) -> None:
+        self.remove_children(oldest)
+        if not self._dropped:
+            self._dropped = True
+            self.mount(self._remark("What came before is still part of this chat, but no longer drawn."), before=0)

@@ -1,0 +1,239 @@
+"""The words and lines that show one answer, a load and the machine: views in, lines of text out.
+
+Everything is worked out in `homeai.metrics`; here it is only put into words, units and columns. What a colour says is
+always said in words or by a sign as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from textual.content import Content
+
+from homeai import units
+from homeai.events import EngineFacts, ModelFacts, Sample
+from homeai.metrics.state import ProbeState
+from homeai.metrics.view import AnswerView, LoadView
+from widgets import charts
+from widgets.foreign import middle_cut, on_one_line
+
+MUTED = "$foreground-muted"
+STRONG = "bold"
+ACCENT = "$primary"
+
+PHASE_WORDS = {
+    "start": "starting the engine",
+    "load": "loading the model",
+    "queue": "waiting for its turn",
+    "template": "preparing the prompt",
+    "tokenise": "preparing the prompt",
+    "prefill": "reading the prompt",
+    "first_sample": "choosing the first token",
+    "decode": "writing",
+    "finish": "finishing",
+}
+"""What the engine does in a phase, as a person would say it."""
+
+
+def columns(left: Content, right: Content, width: int) -> Content:
+    """Two pieces at the two ends of a line; the left one gives way."""
+    room = width - right.cell_length
+    if room <= 0:
+        return right.truncate(width, ellipsis=True)
+    left = left.truncate(room - 1, ellipsis=True) if left.cell_length >= room else left
+    return Content.assemble(left.pad_right(room - left.cell_length), right)
+
+
+def rule(title: str, width: int, right: str = "") -> Content:
+    """A line with a title in it, `─ this answer ──────── 3 of 3 ─`."""
+    end = f" {right} ─" if right else ""
+    line = "─" * max(0, width - len(title) - 4 - len(end))
+    return Content.assemble(("─ ", MUTED), (title, ACCENT), (f" {line}{end}", MUTED)).truncate(width)
+
+
+def placement(engine: EngineFacts) -> str:
+    """Where the model runs, by the engine's own report: `CPU, 2 threads`, `GPU RTX 4090, 31 of 31 layers`."""
+    offloaded = engine.layers_offloaded or 0
+    if offloaded == 0:
+        return "CPU" if engine.threads is None else f"CPU, {units.count(engine.threads)} threads"
+    on_gpu = ", ".join(
+        on_one_line(device.name) for device in engine.devices if not device.name.upper().startswith("CPU")
+    )
+    layers = f"{units.count(offloaded)} of {units.count(engine.layers_total)} layers"
+    return f"{on_gpu or 'GPU'}, {layers}"
+
+
+def model_words(model: ModelFacts, width: int) -> Content:
+    """`SmolLM2-135M-Instruct · Q4_1 · 92.0 MiB`; a long name loses its middle first, then what follows it."""
+    name, details = model.name, [units.size(model.size_bytes)]
+    if model.quant:
+        details.insert(0, on_one_line(model.quant))
+        # Most files are named after their quantisation: once is enough.
+        if name.upper().endswith((f".{model.quant.upper()}", f"-{model.quant.upper()}")):
+            name = name[: -len(model.quant) - 1]
+    after = "".join(f" · {detail}" for detail in details)
+    if width - len(after) < 16:
+        after = ""
+    return Content.assemble(middle_cut(name, width - len(after)).stylize(STRONG), (after, MUTED))
+
+
+def load_line(load: LoadView, width: int) -> Content:
+    """A running load: `loading 62 %  1.94 of 3.10 GiB  410 MiB/s`."""
+    stage = {"context": "making room for the context", "warmup": "warming up"}.get(load.stage or "", "loading")
+    words = [stage]
+    if stage == "loading" and load.fraction is not None:
+        words.append(units.percent(load.fraction))
+    if stage == "loading" and load.done_bytes is not None:
+        words.append(f"{units.size(load.done_bytes)} of {units.size(load.total_bytes)}")
+    if stage == "loading" and load.bytes_per_s is not None:
+        words.append(f"{units.size(load.bytes_per_s)}/s")
+    words.append(units.span(load.elapsed_ns))
+    return Content("  ".join(words)).truncate(width, ellipsis=True)
+
+
+def doing_line(view: AnswerView, width: int) -> Content:
+    """What happens now, or how it ended, in a few words."""
+    if view.live and view.stopping:
+        text = "stopping …"
+    elif view.live and view.phase == "load" and view.load is not None and view.load.running:
+        return load_line(view.load, width)
+    elif view.live and view.phase == "prefill" and view.prompt is not None:
+        prompt = view.prompt
+        reused = f" ({units.count(prompt.reused)} reused)" if prompt.reused else ""
+        text = f"reading {units.count(prompt.done)} of {units.count(prompt.total)}{reused}"
+        if prompt.rate_tps is not None:
+            text += f"  {units.rate(prompt.rate_tps)}"
+        if prompt.eta_ns:
+            text += f"  about {rough_span(prompt.eta_ns)} left"
+    elif view.live:
+        text = PHASE_WORDS.get(view.phase or "", "working")
+        if view.phase == "queue" and view.queue_behind:
+            text = f"waiting for {len(view.queue_behind)} other answer{'s' if len(view.queue_behind) > 1 else ''}"
+    else:
+        text = ending(view)
+        if view.finish_reason == "cancelled" and view.stop_latency_ns is not None:
+            text += f", {units.span(view.stop_latency_ns)} after the key"
+    return Content(text).truncate(width, ellipsis=True)
+
+
+def rough_span(span_ns: int) -> str:
+    """A span nobody knows exactly, in whole seconds: `19 s`, `2 min 05 s`."""
+    seconds = max(1, round(span_ns / 1e9))
+    return f"{seconds} s" if seconds < 100 else units.span(seconds * 10**9)
+
+
+def ending(view: AnswerView) -> str:
+    """How an answer ended."""
+    where = f" while {PHASE_WORDS[view.phase]}" if view.phase in PHASE_WORDS and view.phase != "decode" else ""
+    match view.finish_reason:
+        case "stop":
+            return "finished"
+        case "length":
+            return "cut at the set length"
+        case "context":
+            return "cut: the context is full"
+        case "cancelled":
+            return f"stopped{where}"
+        case _:
+            return f"failed{where}"
+
+
+def progress_fraction(view: AnswerView) -> float | None:
+    """How far the phase is that is going on, for those that know it."""
+    if not view.live:
+        return None
+    if view.phase == "load" and view.load is not None:
+        return view.load.fraction
+    if view.phase == "prefill" and view.prompt is not None and view.prompt.total:
+        return view.prompt.done / view.prompt.total
+    return None
+
+
+def headline(view: AnswerView, width: int) -> Content:
+    """The two figures that matter: how long to the first token, how fast now."""
+    if view.ttft_ns is not None:
+        wait = Content.assemble(("first token after  ", MUTED), (units.span(view.ttft_ns), STRONG))
+    elif view.live:
+        wait = Content.assemble(("waiting  ", MUTED), (units.span(view.total_ns), STRONG))
+    else:
+        wait = Content.assemble(("first token  ", MUTED), (units.MISSING, STRONG))
+    if view.live and view.decode_live_tps is not None:
+        speed = Content.assemble(("now  ", MUTED), (units.rate(view.decode_live_tps), STRONG))
+    elif not view.live and view.decode_tps is not None:
+        speed = Content.assemble(("wrote  ", MUTED), (units.rate(view.decode_tps), STRONG))
+    else:
+        speed = Content("")
+    return columns(wait, speed, width)
+
+
+def closing(view: AnswerView) -> Content:
+    """Below a finished answer: its figures in one line, and how it ended if not in the ordinary way."""
+    words = [] if view.finish_reason == "stop" else [ending(view)]
+    if view.ttft_ns is not None:
+        words.append(f"first token after {units.span(view.ttft_ns)}")
+    if view.decode_tps is not None:
+        words.append(units.rate(view.decode_tps))
+    words.append(f"{units.count(view.tokens)} token{'' if view.tokens == 1 else 's'}")
+    return Content(" · ".join(words))
+
+
+def context_words(view: AnswerView) -> str:
+    """`1,925 of 4,096`."""
+    return f"{units.count(view.context_used)} of {units.count(view.context_size)}"
+
+
+def gaps_scale_ns(view: AnswerView) -> int:
+    """The top of the gaps' scale: the longest one shown, or twice the median, which keeps a steady flow half high."""
+    return max((view.gaps.worst_ns or 0), 2 * (view.gaps.median_ns or 0), 1)
+
+
+def gaps_words(view: AnswerView) -> str:
+    """`median 66.1 ms  worst 210 ms`."""
+    return f"median {units.span(view.gaps.median_ns)}  worst {units.span(view.gaps.worst_ns)}"
+
+
+def machine_lines(probes: Mapping[str, ProbeState], width: int) -> list[Content]:
+    """The machine in two lines of two columns: processor and engine, memory and what this screen takes."""
+    figures = _machine_figures(probes)
+    if not figures:
+        return [Content.styled("not measured yet", MUTED), Content("")]
+    of_core = Content.styled(" of a core", MUTED)
+    return [
+        columns(figures.get("cpu", Content("")), Content.assemble(figures.get("engine", ""), of_core), width),
+        columns(figures.get("memory", Content("")), Content.assemble(figures.get("screen", ""), of_core), width),
+    ]
+
+
+def machine_line(probes: Mapping[str, ProbeState], width: int) -> Content:
+    """The same in one line, as much of it as fits."""
+    line = Content("")
+    for piece in _machine_figures(probes).values():
+        longer = Content.assemble(line, "   " if line else "", piece)
+        if longer.cell_length <= width:
+            line = longer
+    return line
+
+
+def _machine_figures(probes: Mapping[str, ProbeState]) -> dict[str, Content]:
+    """In the order of what to leave out last. Shares of one core: 200 % is two, so that threads can be read off."""
+    figures: dict[str, Content] = {}
+    cpu, memory = probes.get("cpu"), probes.get("memory")
+    if cpu is not None:
+        shares = [sample.values.get("machine_percent") for sample in cpu.history[-6:]]
+        chart = charts.blocks(shares, 6, 100.0)
+        figures["cpu"] = Content.assemble(("CPU ", MUTED), (chart, ACCENT), f" {_percent(cpu.last, 'machine_percent')}")
+    if memory is not None:
+        used, total = memory.last.values.get("used_bytes"), memory.last.values.get("total_bytes")
+        figures["memory"] = Content.assemble(("RAM ", MUTED), f"{units.size(used)} of {units.size(total)}")
+    if cpu is not None:
+        for name, words, value in (
+            ("screen", "this screen ", "program_percent_of_core"),
+            ("engine", "engine ", "engine_percent_of_core"),
+        ):
+            figures[name] = Content.assemble((words, MUTED), _percent(cpu.last, value))
+    return figures
+
+
+def _percent(sample: Sample, name: str) -> str:
+    value = sample.values.get(name)
+    return units.MISSING if value is None else units.percent(value / 100)

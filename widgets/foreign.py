@@ -1,0 +1,56 @@
+"""Text from outside (models, files, users, errors) as it may be drawn: no control bytes, no disputed widths."""
+
+from __future__ import annotations
+
+from textual.content import Content
+
+from homeai.units import printable
+
+_PLAIN: dict[int, str | None] = {
+    # Terminals disagree by whole cells on what these join or modify; without them each character has one width.
+    0x200D: None,  # zero width joiner: a family becomes its members
+    0xFE0E: None,
+    0xFE0F: None,  # variation selectors
+    0x20E3: None,  # keycap
+    **dict.fromkeys(range(0x1F3FB, 0x1F400), None),  # skin tones
+    **dict.fromkeys(range(0xE0020, 0xE0080), None),  # tags of regional flags
+    **{0x1F1E6 + index: letter for index, letter in enumerate("ABCDEFGHIJKLMNOPQRSTUVWXYZ")},  # flags
+    # Invisible, and counted as a cell by some terminals.
+    0x00AD: None,
+    0x200B: None,
+    0x2060: None,
+    0xFEFF: None,
+    # Line and paragraph separators break a line in some terminals.
+    0x2028: "\n",
+    0x2029: "\n",
+}
+
+
+def shown(text: str) -> str:
+    """The text with stand-ins for control characters and without sequences whose width terminals dispute.
+
+    What is stored, exported or sent to a model is never changed by this.
+    """
+    if text.isascii():
+        return printable(text)
+    return printable(text.translate(_PLAIN))
+
+
+def on_one_line(text: str) -> str:
+    """The same for a name or a message that must stay on its line."""
+    return " ".join(shown(text).split())
+
+
+def middle_cut(text: str, width: int) -> Content:
+    """Foreign text on one line in at most `width` cells, its middle left out: the ends of a file name tell most."""
+    content = Content(on_one_line(text))
+    if content.cell_length <= width:
+        return content
+    if width < 5:
+        return content.truncate(max(0, width), ellipsis=True)
+    tail_cells = (width - 1) // 3
+    head = content.truncate(width - 1 - tail_cells)
+    tail = content
+    while tail.cell_length > tail_cells:
+        tail = tail[max(1, (tail.cell_length - tail_cells) // 2) :]
+    return Content.assemble(head, "…", tail)
