@@ -189,7 +189,8 @@ def test_the_terminals_signals_are_left_to_the_parent(start: Start) -> None:
     worker = start()
     worker.until(Hello)
     worker.process.send_signal(signal.SIGINT)
-    worker.process.send_signal(signal.SIGHUP)
+    if sys.platform != "win32":
+        worker.process.send_signal(signal.SIGHUP)
     worker.send(Ping(token=1))
     worker.until(Pong)
     worker.process.terminate()
