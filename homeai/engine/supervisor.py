@@ -296,10 +296,11 @@ class Supervisor:
             self._pass_on(report, received_ns)
 
     def _pass_on(self, report: AnyFact | Hello, received_ns: int) -> None:
+        offset = self._offset or ClockOffset(low_ns=0, high_ns=0)
         if isinstance(report, Hello):
-            self._tell(_ready(report, self.generation, received_ns, self._offset))
+            self._tell(_ready(report, self.generation, received_ns, offset))
         else:
-            self._tell(shift(report, self._offset.offset_ns if self._offset else 0))
+            self._tell(shift(report, offset.offset_ns))
 
     # --- out of here --------------------------------------------------------------------------------------------------
 
@@ -317,9 +318,9 @@ class Supervisor:
         return thread
 
 
-def _ready(hello: Hello, generation: int, received_ns: int, offset: ClockOffset | None) -> EngineReady:
+def _ready(hello: Hello, generation: int, received_ns: int, offset: ClockOffset) -> EngineReady:
     return EngineReady(
-        at_ns=received_ns,
+        at_ns=received_ns if hello.clock_ns is None else hello.clock_ns + offset.offset_ns,
         generation=generation,
         pid=hello.pid,
         backend=hello.backend,
@@ -328,8 +329,8 @@ def _ready(hello: Hello, generation: int, received_ns: int, offset: ClockOffset 
         system_info=hello.system_info,
         gpu_offload=hello.gpu_offload,
         devices=hello.devices,
-        clock_offset_ns=offset.offset_ns if offset else 0,
-        clock_error_ns=offset.error_ns if offset else 0,
+        clock_offset_ns=offset.offset_ns,
+        clock_error_ns=offset.error_ns,
     )
 
 

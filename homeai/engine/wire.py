@@ -97,6 +97,8 @@ class Hello(Greeting, frozen=True, kw_only=True, tag="hello"):
     """The backend is imported and ready for a load."""
 
     pid: int
+    clock_ns: int | None = None
+    """The worker's clock as this was sent; the worker program fills it in, not the backend."""
     homeai: str
     python: str
     backend: str

@@ -22,6 +22,8 @@ import traceback
 from functools import partial
 from typing import NoReturn
 
+from msgspec.structs import replace
+
 from homeai.clock import now_ns
 from homeai.engine.backend import Backend
 from homeai.engine.causes import EXIT_FAILED, EXIT_REFUSED, explain_import
@@ -56,7 +58,7 @@ class Worker:
         """Import the backend and serve until Bye; returns the exit code. Runs on the main thread."""
         try:
             backend: Backend = importlib.import_module(backend_module).create(self._outbox.emit)
-            self._outbox.emit(backend.hello())
+            self._outbox.emit(replace(backend.hello(), clock_ns=now_ns()))
         except Exception as problem:  # noqa: BLE001 - any failure to set up is told as one
             traceback.print_exc()
             fault = explain_import(problem, backend_module)
