@@ -27,7 +27,9 @@ _MISSING_LIBRARY = re.compile(
     r"DLL load failed|Could not find module|Failed to load shared library",
     re.IGNORECASE,
 )
-_TRACEBACK_OF_A_SIGNAL = re.compile(r"Fatal Python error|Windows fatal|Stack \(|Current thread|Extension modules|  File ")
+_TRACEBACK_OF_A_SIGNAL = re.compile(
+    r"Fatal Python error|Windows fatal|Stack \(|Current thread|Extension modules|  File "
+)
 
 _SMALLER = "Choose a smaller model or quantisation, or a shorter context (--context)."
 _FEWER_LAYERS = "Put fewer layers on the GPU (--gpu-layers), shorten the context (--context), or use --cpu."

@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 from homeai import __version__
 from homeai.clock import now_ns, wall_clock
 from homeai.engine.supervisor import Supervisor
-from homeai.engine.wire import Ask, EngineOptions, Load, Stop
+from homeai.engine.wire import Ask, EngineOptions, Stop
 from homeai.errors import EngineError, NoModelError
 from homeai.events import (
     AnyFact,
@@ -36,30 +35,12 @@ from homeai.metrics.fold import fold
 from homeai.metrics.state import SessionState
 from homeai.models.modelfile import ModelFile
 from homeai.session.chat import Chat
+from homeai.session.pending import AskedLoad, Flight, load_command
 
 STOP_PATIENCE_S = 2.0
 """How long a stopped answer may go on before its worker is taken for hung and replaced."""
 
 _LOAD_STOPPED = Fault(code="cancelled", message="The load was stopped.")
-
-
-@dataclass(slots=True)
-class _Load:
-    """The load that was asked of the current worker."""
-
-    load_id: int
-    ended: bool = False
-
-
-@dataclass(slots=True, eq=False)
-class _Flight:
-    """An answer that was asked for and has not ended."""
-
-    answer_id: int
-    chat: Chat
-    stopping: bool = False
-    patience: threading.Timer | None = None
-    landed: threading.Event = field(default_factory=threading.Event)
 
 
 class Session:
@@ -96,8 +77,8 @@ class Session:
         self._worker: Supervisor | None = None
         self._workers: dict[int, Supervisor] = {}
         """All whose end was not told yet: the current one, and those given up a moment ago."""
-        self._load: _Load | None = None
-        self._flights: dict[int, _Flight] = {}
+        self._load: AskedLoad | None = None
+        self._flights: dict[int, Flight] = {}
         self._generations = self._loads = self._chats = self._answers = 0
         started_at = wall_clock()
         self._record(
@@ -167,7 +148,7 @@ class Session:
                 )
             self._answers += 1
             answer_id = self._answers
-            self._flights[answer_id] = _Flight(answer_id, chat)
+            self._flights[answer_id] = Flight(answer_id, chat)
             chat.append(Message(role="user", content=prompt))
             self._record(
                 Submitted(
@@ -264,18 +245,8 @@ class Session:
             self._worker = self._workers[generation] = worker
             worker.start()
         self._loads += 1
-        self._load = _Load(self._loads)
-        worker.send(
-            Load(
-                load_id=self._loads,
-                path=str(model.path),
-                files=tuple(os.fsencode(shard) for shard in model.shards),
-                name=model.name,
-                size_bytes=model.size_bytes,
-                quant=model.quant,
-                options=self._options,
-            )
-        )
+        self._load = AskedLoad(self._loads)
+        worker.send(load_command(self._loads, model, self._options))
         return worker
 
     def _give_up_load(self) -> None:
@@ -287,7 +258,7 @@ class Session:
         if load is not None and not load.ended:
             self._record(LoadFailed(at_ns=now_ns(), load_id=load.load_id, fault=_LOAD_STOPPED))
 
-    def _replace_hung(self, worker: Supervisor, flight: _Flight) -> None:
+    def _replace_hung(self, worker: Supervisor, flight: Flight) -> None:
         with self._lock:
             if self._worker is not worker or flight.answer_id not in self._flights:
                 return
@@ -358,17 +329,17 @@ class Session:
             self._record(LoadFailed(at_ns=now_ns(), load_id=load.load_id, fault=fault))
         self._end_all(flights, fact.fault)
 
-    def _end_all(self, flights: list[_Flight], fault: Fault | None) -> None:
+    def _end_all(self, flights: list[Flight], fault: Fault | None) -> None:
         for flight in flights:
             if flight.stopping or fault is None:
                 self._end(flight, "cancelled")
             else:
                 self._end(flight, "error", fault)
 
-    def _end(self, flight: _Flight, reason: FinishReason, fault: Fault | None = None) -> None:
+    def _end(self, flight: Flight, reason: FinishReason, fault: Fault | None = None) -> None:
         self._land(flight, Ended(at_ns=now_ns(), answer_id=flight.answer_id, finish_reason=reason, fault=fault))
 
-    def _land(self, flight: _Flight, ended: Ended) -> None:
+    def _land(self, flight: Flight, ended: Ended) -> None:
         """Put what was said into the chat, then tell the end: whoever hears of it may ask again."""
         if self._flights.pop(flight.answer_id, None) is None:
             return
