@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -49,6 +50,15 @@ def test_the_version_loads_next_to_nothing() -> None:
     assert {name for name in loaded if name.startswith("homeai")} == {"homeai", "homeai.cli", "homeai.clock"}
     assert not loaded & (HEAVY | {"argparse", "msgspec", "dataclasses"})
     assert len(loaded) < 20
+
+
+def test_the_version_takes_at_most_a_quarter_of_a_second() -> None:
+    def run() -> float:
+        started = time.perf_counter()
+        subprocess.run([sys.executable, "-m", "homeai", "--version"], check=True, capture_output=True)
+        return time.perf_counter() - started
+
+    assert min(run() for _ in range(5)) < 0.25
 
 
 def test_an_answer_brings_no_native_library_into_the_interfaces_process() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import queue
+import sys
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -37,6 +38,9 @@ from homeai.units import count, percent
 
 STOP_PATIENCE_S = 5.0
 """How long a stopped answer may take to end; the session promises 2 s, also with a stuck engine."""
+
+_WAIT_S = 0.2 if sys.platform == "win32" else None
+"""How long to wait for a fact before looking up: on Windows a signal does not end a wait, elsewhere it does."""
 
 STDERR_LINES = 5
 """How many of a dead engine's last words are shown; its log has them all."""
@@ -115,12 +119,13 @@ class Conversation:
             return answer_id, self._follow(answer_id, _Telling(answer_id, show_answer, show_reasoning, self._told))
 
     def _follow(self, answer_id: int, telling: _Telling) -> int:
-        signal_number, deadline_ns = 0, 0
+        signal_number, deadline_ns = 0, None
         while True:
             try:
-                timeout = (deadline_ns - now_ns()) / 1e9 if deadline_ns else None
-                came = self._inbox.get(timeout=max(0, timeout) if timeout is not None else None)
+                came = self._inbox.get(timeout=_WAIT_S if deadline_ns is None else STOP_PATIENCE_S)
             except queue.Empty:
+                if deadline_ns is None or now_ns() < deadline_ns:
+                    continue
                 telling.end()
                 return 128 + signal_number
             if isinstance(came, int):

@@ -22,7 +22,8 @@ collect_ignore = ["test_signals.py", "test_terminal.py"] if sys.platform == "win
 
 SCRIPTED = "tests.engine.scripted"
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
+"""Two busy cores make everything slow: llama.cpp with a rival for its threads by a factor of twenty."""
 
 
 @dataclass

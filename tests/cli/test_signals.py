@@ -141,7 +141,7 @@ def test_the_worker_does_not_outlive_a_killed_program(homeai: Homeai) -> None:
 
 class TestReaders:
     def test_a_reader_that_has_enough_ends_the_program_quietly(self, homeai: Homeai) -> None:
-        done = homeai.shell('homeai ask "hi tokens=100000 rate=0" | head -c 6; echo " ${PIPESTATUS[0]}"')
+        done = homeai.shell('homeai ask "hi tokens=500 rate=20" | head -c 6; echo " ${PIPESTATUS[0]}"')
         assert done.out == "w0 w1  141\n"
         assert done.err == ""
 

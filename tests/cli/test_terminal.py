@@ -260,3 +260,35 @@ class TestNoTerminal:
         assert shown.finish() == 2
         assert b"homeai chat --plain" in shown.seen
         assert b"\x1b" not in shown.seen
+
+
+class TestDashboard:
+    def test_one_that_breaks_leaves_the_terminal_as_it_was(self, terminal: Open) -> None:
+        code = (
+            "import sys, tty, homeai.app.main as main\n"
+            "def broken(*_):\n"
+            "    tty.setraw(0)\n"
+            "    sys.stdout.write('\\x1b[?1049h\\x1b[?1003h\\x1b[?25l')\n"
+            "    1 / 0\n"
+            "main.run_dashboard = broken\n"
+            "from homeai.cli import main\n"
+            "sys.exit(main([]))"
+        )
+        shown = terminal(command=[sys.executable, "-c", code])
+        assert shown.finish() == 1
+        assert shown.modes_now() == shown.modes
+        assert b"ZeroDivisionError" in shown.seen
+        assert b"Traceback" not in shown.seen
+        for mode in (b"?1049", b"?1003", b"?25"):
+            on, off = (b"l", b"h") if mode == b"?25" else (b"h", b"l")
+            assert shown.seen.rindex(mode + off) > shown.seen.rindex(mode + on)
+
+    def test_another_package_of_the_same_name_is_told(self, terminal: Open, homeai: Homeai) -> None:
+        (homeai.home / "widgets").mkdir()
+        (homeai.home / "widgets" / "__init__.py").touch()
+        code = f"import os, sys; os.chdir({str(homeai.home)!r}); sys.path.insert(0, ''); "
+        code += "from homeai.cli import main; sys.exit(main([]))"
+        shown = terminal(command=[sys.executable, "-c", code], PYTHONPATH=str(ROOT), COLUMNS="500")
+        assert shown.finish() == 1
+        assert b'hides homeai\'s package "widgets"' in shown.seen
+        assert b"\x1b" not in shown.seen
