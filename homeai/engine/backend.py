@@ -16,7 +16,7 @@ from homeai.events import AnyFact
 class Emit(Protocol):
     """Hands a fact to the outgoing lane; cheap, never blocks."""
 
-    def __call__(self, fact: AnyFact) -> None:
+    def __call__(self, fact: AnyFact, /) -> None:
         """Take the fact."""
 
 

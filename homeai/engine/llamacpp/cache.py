@@ -25,11 +25,17 @@ class SlotPool:
         return [slot for slot in self.slots if slot.answer is None]
 
     def choose(self, prompt_ids: Sequence[int]) -> Slot | None:
-        """The free slot that holds most of this prompt; else an empty one, else the one unused for longest."""
-        free = self.free()
-        if not free:
-            return None
-        return max(free, key=lambda slot: (common_prefix(slot.ids, prompt_ids), not slot.ids, -slot.used_at_ns))
+        """The free slot that gains most and loses least: tokens reused against tokens of another chat thrown away.
+
+        Two chats often share no more than a system prompt; that must not make one take the other's place while an
+        empty slot is there.
+        """
+
+        def worth(slot: Slot) -> tuple[int, int]:
+            shared = common_prefix(slot.ids, prompt_ids)
+            return shared - (len(slot.ids) - shared), -slot.used_at_ns
+
+        return max(self.free(), key=worth, default=None)
 
     def reuse(self, slot: Slot, prompt_ids: Sequence[int]) -> int:
         """Cut the slot back to what it shares with the prompt; return how many tokens that are.

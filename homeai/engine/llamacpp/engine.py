@@ -10,10 +10,12 @@ from homeai import __version__
 from homeai.clock import now_ns
 from homeai.engine.backend import Emit
 from homeai.engine.llamacpp import library
+from homeai.engine.llamacpp.answer import Slot
 from homeai.engine.llamacpp.loading import Loaded, LogTail, load
+from homeai.engine.llamacpp.native import Context, Model
 from homeai.engine.llamacpp.scheduler import Scheduler
 from homeai.engine.wire import Ask, Hello, Load
-from homeai.errors import HomeaiError
+from homeai.errors import EngineError, HomeaiError
 from homeai.events import Began, Device, Ended, Fault, LoadFailed, LoadStarted, Notice
 
 
@@ -98,6 +100,31 @@ class LlamaCppBackend:
     def close(self) -> None:
         """Free the model."""
         self._free()
+
+    def reset(self) -> None:
+        """Forget every answer and empty the cache; the model stays."""
+        if self._scheduler is not None:
+            self._scheduler.reset()
+
+    @property
+    def model(self) -> Model:
+        """The loaded model."""
+        return self._require().model
+
+    @property
+    def context(self) -> Context:
+        """The loaded model's context."""
+        return self._require().context
+
+    @property
+    def slots(self) -> tuple[Slot, ...]:
+        """The sequences of the cache and what they hold."""
+        return () if self._scheduler is None else self._scheduler.slots
+
+    def _require(self) -> Loaded:
+        if self._loaded is None:
+            raise EngineError("No model is loaded.", code="no_model")
+        return self._loaded
 
     def _free(self) -> None:
         loaded, self._loaded, self._scheduler = self._loaded, None, None

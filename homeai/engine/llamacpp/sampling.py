@@ -16,7 +16,7 @@ PENALTY_WINDOW = 64
 class TokenChooser:
     """A sampler chain for one answer."""
 
-    def __init__(self, sampler: Sampler, prompt_ids: Sequence[int]) -> None:
+    def __init__(self, sampler: Sampler, prompt_ids: Sequence[int], vocabulary_size: int) -> None:
         greedy = sampler.temperature <= 0
         self.seed = None if greedy else secrets.randbits(32) if sampler.seed is None else sampler.seed & 0xFFFFFFFF
         """The seed in use; None when greedy, which needs none."""
@@ -24,7 +24,9 @@ class TokenChooser:
         self._chain = chain
         penalises = sampler.repeat_penalty != 1.0
         if penalises:
-            penalties = api.llama_sampler_init_penalties(PENALTY_WINDOW, sampler.repeat_penalty, 0.0, 0.0)
+            penalties = api.llama_sampler_init_penalties(
+                vocabulary_size, PENALTY_WINDOW, sampler.repeat_penalty, 0.0, 0.0
+            )
             api.llama_sampler_chain_add(chain, penalties)
         if self.seed is None:
             api.llama_sampler_chain_add(chain, api.llama_sampler_init_greedy())

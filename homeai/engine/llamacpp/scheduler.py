@@ -63,6 +63,11 @@ class Scheduler:
         """Whether any answer is live or waits."""
         return bool(self._live or self._queue)
 
+    @property
+    def slots(self) -> tuple[Slot, ...]:
+        """The sequences of the cache and what they hold."""
+        return tuple(self._pool.slots)
+
     def ask(self, request: Ask, received_at_ns: int) -> None:
         """Take a request in; the next step begins it if a sequence is free."""
         before = [answer.id for answer in self._live] + [waiting.answer_id for waiting, _ in self._queue]
@@ -90,6 +95,13 @@ class Scheduler:
         self._interrupted.add(answer_id)
         self._context.abort()
 
+    def reset(self) -> None:
+        """Stop every answer and empty the cache."""
+        for answer_id in [answer.id for answer in self._live] + [request.answer_id for request, _ in self._queue]:
+            self.stop(answer_id)
+        for slot in self._pool.slots:
+            self._pool.cut(slot, 0)
+
     def step(self) -> None:
         """Advance by one iteration."""
         self._lap(IDLE, self._live)
@@ -115,7 +127,7 @@ class Scheduler:
     # --- beginning --------------------------------------------------------------------------------------------------
 
     def _admit(self) -> None:
-        while self._queue and not self._wants_room and (free := self._pool.free()):
+        while self._queue and not self._wants_room and self._pool.free():
             request, _ = self._queue[0]
             began_at_ns = now_ns()
             try:
@@ -124,16 +136,17 @@ class Scheduler:
                 self._queue.popleft()
                 self._refuse(request, began_at_ns, problem.fault)
                 continue
-            if self._must_wait(len(prompt.ids), free):
+            if self._must_wait(len(prompt.ids)):
                 self._wants_room = True
                 self._lap(TEXT, ())
                 return
             self._queue.popleft()
             self._begin(request, began_at_ns, prompt)
 
-    def _must_wait(self, prompt_tokens: int, free: Sequence[Slot]) -> bool:
-        held = self._pool.used - sum(len(slot.ids) for slot in free)
-        return bool(self._live) and prompt_tokens <= self._context.size < prompt_tokens + held + 1
+    def _must_wait(self, prompt_tokens: int) -> bool:
+        """Whether the prompt fits, but not beside what the live answers hold and still have to read."""
+        held = sum(len(answer.slot.ids) + len(answer.todo) for answer in self._live)
+        return held > 0 and prompt_tokens <= self._context.size < prompt_tokens + held + 1
 
     def _refuse(self, request: Ask, began_at_ns: int, fault: Fault) -> None:
         self._emit(Began(at_ns=began_at_ns, answer_id=request.answer_id))
@@ -148,7 +161,7 @@ class Scheduler:
         held = len(slot.ids)
         fits = 0 < len(ids) <= size
         reused = self._pool.reuse(slot, ids) if fits else 0
-        chooser = TokenChooser(request.sampler, ids)
+        chooser = TokenChooser(request.sampler, ids, self._vocabulary.size)
         self._emit(Began(at_ns=began_at_ns, answer_id=request.answer_id, seed=chooser.seed))
         self._emit(prompt.templated)
         tokenised = Tokenised(
