@@ -9,6 +9,7 @@ from __future__ import annotations
 import msgspec
 
 from homeai.events import AnyFact, Device, Message, Sampler
+from homeai.options import EngineOptions
 
 # --- down: what the session asks of the worker ------------------------------------------------------------------------
 
@@ -21,27 +22,6 @@ class Ping(Command, frozen=True, kw_only=True, tag="ping"):
     """Asks for the worker's clock; answered at once by its reader thread, whatever the engine is doing."""
 
     token: int
-
-
-class EngineOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """How to run the model: resolved settings, every one a definite value."""
-
-    gpu_layers: int
-    """-1 asks for all layers, 0 for none."""
-    threads: int
-    threads_batch: int
-    batch: int
-    ubatch: int
-    flash_attention: bool | None
-    """None leaves the choice to the engine."""
-    kv_type_k: str
-    kv_type_v: str
-    context: int
-    """Tokens; 0 asks for what the model was trained with."""
-    sequences: int = 1
-    iteration_tokens: int = 0
-    """Token budget of one scheduler iteration; 0 lets the scheduler find it from the measured speed."""
-    decode_first: bool = True
 
 
 class Load(Command, frozen=True, kw_only=True, tag="load"):

@@ -111,7 +111,7 @@ def _engine_fact(state: SessionState, fact: EngineFact) -> SessionState:
         case EngineStarting():
             engine = EngineState("starting", fact, engine.ready, engine.ended)
             waits = _closed(_closed(waits, "load", fact.at_ns), "start", fact.at_ns)
-            waits = (*waits[1 - WAITS :], Wait("start", fact.at_ns))
+            waits = (*waits[1 - WAITS :], Wait("start", fact.at_ns, first=fact.generation == 1))
         case EngineReady():
             engine = EngineState("ready", engine.starting, fact, engine.ended)
             waits = _closed(waits, "start", fact.at_ns, finished=True)
@@ -146,7 +146,7 @@ def _load_fact(state: SessionState, fact: LoadFact) -> SessionState:
 
 def _closed(waits: tuple[Wait, ...], kind: WaitKind, at_ns: int, *, finished: bool = False) -> tuple[Wait, ...]:
     return tuple(
-        Wait(kind, wait.started_at_ns, at_ns, finished) if wait.kind == kind and wait.ended_at_ns is None else wait
+        replace(wait, ended_at_ns=at_ns, finished=finished) if wait.kind == kind and wait.ended_at_ns is None else wait
         for wait in waits
     )
 

@@ -212,6 +212,8 @@ def _waited(answer: AnswerState, kind: WaitKind, current: PhaseName | None, end_
     start = _length(_stretches(answer, window, ("start",)))
     length = start if kind == "start" else _length(_stretches(answer, window, ("start", "load"))) - start
     own = _stretches(answer, window, (kind,))
+    if kind == "load" and not own and current == "start" and answer.ended is not None:
+        return Phase(kind, absent("ns", cut_reason(answer)))
     return Phase(kind, Quantity(length, "ns"), own[0][0] if own else None, running)
 
 
@@ -254,7 +256,8 @@ def _stretches(answer: AnswerState, window: tuple[int, int], kinds: tuple[WaitKi
     for wait in answer.waits:
         # The partial length of the wait that an answer was cut short in runs to the answer's end.
         ended_at_ns = wait.ended_at_ns if wait is not cut else None
-        start = max(wait.started_at_ns, window[0])
+        # A command such as `ask` is submitted when its process begins: the program's own start is part of the wait.
+        start = window[0] if wait.first else max(wait.started_at_ns, window[0])
         end = window[1] if ended_at_ns is None else min(ended_at_ns, window[1])
         if end > start and wait.kind in kinds:
             clipped.append((start, end))

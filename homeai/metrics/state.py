@@ -47,6 +47,8 @@ class Wait:
     """None while it goes on."""
     finished: bool = False
     """It got to its end; False for one that goes on, failed, was stopped or died."""
+    first: bool = False
+    """The start of the session's first worker: who asked before it has waited for it since then."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,9 @@ import os
 import threading
 from dataclasses import dataclass, field
 
-from homeai.engine.wire import EngineOptions, Load
+from homeai.engine.wire import Load
 from homeai.models.modelfile import ModelFile
+from homeai.options import EngineOptions
 from homeai.session.chat import Chat
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from homeai import __version__
 from homeai.clock import now_ns, wall_clock
 from homeai.engine.supervisor import Supervisor
-from homeai.engine.wire import Ask, EngineOptions, Stop
+from homeai.engine.wire import Ask, Stop
 from homeai.errors import EngineError, NoModelError
 from homeai.events import (
     AnyFact,
@@ -34,6 +34,7 @@ from homeai.events import (
 from homeai.metrics.fold import fold
 from homeai.metrics.state import SessionState
 from homeai.models.modelfile import ModelFile
+from homeai.options import EngineOptions
 from homeai.session.chat import Chat
 from homeai.session.pending import AskedLoad, Flight, load_command
 

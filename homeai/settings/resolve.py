@@ -24,8 +24,8 @@ from homeai.settings.kinds import Value, did_you_mean
 from homeai.settings.table import BY_KEY, SETTINGS, Machine, Setting
 
 if TYPE_CHECKING:
-    from homeai.engine.wire import EngineOptions
     from homeai.events import Sampler
+    from homeai.options import EngineOptions
 
 Source = Literal["flag", "environment", "file", "measured", "default"]
 
@@ -89,7 +89,7 @@ class Settings:
 
     def engine_options(self, context_trained: int | None = None) -> EngineOptions:
         """What the engine is asked for. A default context is not made longer than the model was trained with."""
-        from homeai.engine.wire import EngineOptions
+        from homeai.options import EngineOptions
 
         context = self.value("context")
         if context_trained and self.resolved["context"].source == "default":

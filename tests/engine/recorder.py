@@ -8,8 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from homeai.engine.wire import EngineOptions, Load
+from homeai.engine.wire import Load
 from homeai.events import AnyFact
+from homeai.options import EngineOptions
 
 F = TypeVar("F")
 

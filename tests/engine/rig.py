@@ -8,9 +8,10 @@ from typing import Any, TypeVar
 
 from homeai.clock import now_ns
 from homeai.engine.llamacpp.engine import LlamaCppBackend
-from homeai.engine.wire import Ask, EngineOptions, Load
+from homeai.engine.wire import Ask, Load
 from homeai.events import AnyFact, Ended, Message, Prefilled, Sampler, Text, Tokens
 from homeai.models.starter import find_starter
+from homeai.options import EngineOptions
 
 GREEDY = Sampler(temperature=0.0, max_tokens=32)
 

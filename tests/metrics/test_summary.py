@@ -25,7 +25,7 @@ def test_a_whole_answer() -> None:
 def test_a_first_answer_pays_start_and_load() -> None:
     facts = stories.session_facts()
     facts.insert(1, stories.submitted(5))
-    assert line([*facts, *stories.whole_answer()[1:]]).endswith("256 ms worst · start 190 ms · load 131 ms")
+    assert line([*facts, *stories.whole_answer()[1:]]).endswith("256 ms worst · start 195 ms · load 131 ms")
 
 
 def test_stopped_in_prefill() -> None:

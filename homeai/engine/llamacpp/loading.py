@@ -11,7 +11,7 @@ from homeai.clock import now_ns
 from homeai.engine.backend import Emit
 from homeai.engine.llamacpp import library
 from homeai.engine.llamacpp.native import KV_BYTES, Context, Model
-from homeai.engine.llamacpp.placement import Layout, read_layout
+from homeai.engine.llamacpp.placement import TELLING, Layout, read_layout
 from homeai.engine.llamacpp.prompting import PromptMaker
 from homeai.engine.wire import Load
 from homeai.errors import EngineError
@@ -43,7 +43,7 @@ class Loaded:
 
 
 class LogTail:
-    """Keeps what llama.cpp says during a load, and passes warnings and errors on to the worker's log."""
+    """Keeps what llama.cpp says of placement during a load, and passes warnings and errors on to the worker's log."""
 
     def __init__(self, write: Callable[[str], None]) -> None:
         self._write = write
@@ -56,7 +56,8 @@ class LogTail:
         """Take one message of the library; level 5 goes on with the last one's."""
         self._level = self._level if level == 5 else level
         if self._keeps:
-            self.lines.append(text)
+            if any(sign in text for sign in TELLING):
+                self.lines.append(text)
             if self._level >= 4 and text.strip():
                 self.errors.append(text.strip())
         if self._level >= 3:
@@ -109,9 +110,9 @@ def load(request: Load, emit: Emit, log: LogTail) -> Loaded:
     bos = model.vocabulary.bos
     context.warm_up(bos if bos is not None else model.vocabulary.eos or 0)
     log.shut()
-    end_ns = now_ns()
     layout = read_layout(log.lines)
     faults_after = major_faults()
+    end_ns = now_ns()
     facts = LoadEnded(
         at_ns=end_ns,
         load_id=request.load_id,
@@ -238,9 +239,11 @@ def _refuse_what_cannot_fit(model: Model, request: Load, wanted: int) -> None:
         return
     free = _available_bytes()
     needed = per_token * wanted
-    if needed > free:
+    # The rest of the machine, and the engine's own buffers, need some too.
+    usable = free * 0.85
+    if needed > usable:
         # Asking anyway would succeed at first (memory is handed out when it is touched) and be killed later.
-        fits = int(free * 0.8 / per_token) // 1024 * 1024
+        fits = int(usable / per_token) // 1024 * 1024
         raise EngineError(
             f"A context of {count(wanted)} tokens needs {size(needed)} for its cache, and {size(free)} are free.",
             code="load_failed",

@@ -19,7 +19,7 @@ from homeai.engine.llamacpp.native import ABORTED, DECODED, NO_SLOT, Run
 from homeai.engine.llamacpp.plan import Budget, Share, plan
 from homeai.engine.llamacpp.prompting import MadePrompt
 from homeai.engine.llamacpp.sampling import TokenChooser
-from homeai.engine.wire import Ask, EngineOptions
+from homeai.engine.wire import Ask
 from homeai.errors import ContextError, HomeaiError
 from homeai.events import (
     Began,
@@ -34,6 +34,7 @@ from homeai.events import (
     Tokenised,
     Tokens,
 )
+from homeai.options import EngineOptions
 from homeai.platform.paging import major_faults
 from homeai.units import count
 
