@@ -78,12 +78,17 @@ class Conversation:
             log_file=log_dir() / "engine.log",
         )
         self.session.use_model(model)
+        # After the spawn: the worker starts meanwhile.
+        from homeai.session.sampling import start_sampling
+
+        self._stop_sampling = start_sampling(self.session)
         self.open_chat(settings.value("system") or None)
 
     def __enter__(self) -> Conversation:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, at: TracebackType | None) -> None:
+        self._stop_sampling()
         self.session.close()
 
     def open_chat(self, system: str | None) -> None:

@@ -75,6 +75,8 @@ class Session:
         self._state = SessionState()
         self._closed = False
         self._wanted: ModelFile | None = None
+        self._proven: ModelFile | None = None
+        """The last model that did load: what a failed change goes back to."""
         self._worker: Supervisor | None = None
         self._workers: dict[int, Supervisor] = {}
         """All whose end was not told yet: the current one, and those given up a moment ago."""
@@ -94,8 +96,9 @@ class Session:
     def use_model(self, model: ModelFile) -> None:
         """Want this model from now on: start a worker if none runs, and load it there; returns at once.
 
-        How the load goes is told by `LoadStarted`, `LoadProgress` and `LoadEnded` or `LoadFailed`. A load that still
-        runs is given up for this one. Nothing happens when the model is already loaded or being loaded.
+        How the load goes is told by `LoadStarted`, `LoadProgress` and `LoadEnded` or `LoadFailed`; after a failure the
+        model that was in use before is wanted again. A load that still runs is given up for this one. Nothing happens
+        when the model is already loaded or being loaded.
 
         Raises:
             BrokenModelError: The file cannot chat; what runs is untouched.
@@ -309,6 +312,7 @@ class Session:
         match fact:
             case LoadEnded():
                 self._load.ended = True
+                self._proven = self._wanted
             case LoadFailed():
                 self._load = None
             case _:
@@ -316,6 +320,17 @@ class Session:
         self._record(fact)
         if isinstance(fact, LoadFailed):
             self._end_all(waiting, fact.fault)
+            if (model := self._go_back()) is not None:
+                self._load_wanted(model)
+
+    def _go_back(self) -> ModelFile | None:
+        """After a failed load, want the model again that was in use before, and return it if there was one."""
+        if self._proven is None or self._wanted == self._proven or self._closed:
+            return None
+        self._wanted = self._proven
+        message = f"{self._proven.name} stays the model in use."
+        self._record(Notice(at_ns=now_ns(), code="model_kept", message=message))
+        return self._proven
 
     def _hear_end(self, fact: EngineEnded) -> None:
         self._workers.pop(fact.generation, None)
@@ -328,6 +343,8 @@ class Session:
         self._record(fact)
         if load is not None and not load.ended:
             self._record(LoadFailed(at_ns=now_ns(), load_id=load.load_id, fault=fault))
+            # The next question loads it, in a new worker.
+            self._go_back()
         self._end_all(flights, fact.fault)
 
     def _end_all(self, flights: list[Flight], fault: Fault | None) -> None:
