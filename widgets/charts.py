@@ -30,9 +30,9 @@ def stretch(start: float, end: float, width: int) -> tuple[int, str]:
     if width <= 0:
         return 0, ""
     halves = 2 * width
-    first = min(halves - 1, max(0, round(min(start, end) * halves)))
-    last = min(halves, max(first, round(max(start, end) * halves)))
+    first, last = (min(halves, max(0, round(at * halves))) for at in sorted((start, end)))
     if last == first:
+        first = min(first, halves - 1)
         return first // 2, "▏" if first % 2 == 0 else "▕"
     left, bar = first // 2, ""
     if first % 2:
@@ -53,14 +53,9 @@ def squeezed(values: Sequence[float | None], columns: int) -> list[float | None]
 
 
 def blocks(values: Sequence[float | None], width: int, top: float) -> str:
-    """One row of `▁▂▃▄▅▆▇█`, from 0 to `top`, the last value at the right end of what is drawn; a gap for None."""
-    row = ""
-    for value in squeezed(values, width):
-        if value is None or not isfinite(value):
-            row += " "
-        else:
-            row += _EIGHTHS[max(1, min(8, round(8 * value / top)))] if top > 0 else "▁"
-    return row
+    """One row of `▁▂▃▄▅▆▇█`, from 0 to `top`, as wide as there are values, at most `width`; a gap for None and NaN."""
+    levels = [_level(value, 8, top) for value in squeezed(values, width)]
+    return "".join(_EIGHTHS[level] for level in levels)
 
 
 def bars(values: Sequence[float | None], width: int, height: int, top: float) -> list[str]:
@@ -76,6 +71,7 @@ def bars(values: Sequence[float | None], width: int, height: int, top: float) ->
 
 
 def _level(value: float | None, most: int, top: float) -> int:
+    """The nearest step from 1 to `most`; 0, which is drawn as a gap, for what is no measurement."""
     if value is None or not isfinite(value) or value < 0:
         return 0
-    return max(1, min(most, round(most * value / top))) if top > 0 else 1
+    return max(1, round(most * min(1.0, value / top))) if top > 0 else 1

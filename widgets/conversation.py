@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from textual.containers import VerticalScroll
 from textual.content import Content
-from textual.widget import Widget
 
 from homeai.events import Channel
 from widgets.block_view import BlockView
@@ -52,9 +53,9 @@ class Conversation(VerticalScroll, can_focus=False):
         """Keep the end in view from the start."""
         self.anchor()
 
-    def welcome(self, lines: list[Content]) -> None:
+    def welcome(self, rows: Sequence[Row]) -> None:
         """Greet in an empty conversation."""
-        self._add([BlockView([Row(line) for line in lines], classes="welcome")])
+        self._add([BlockView(rows, classes="welcome")])
 
     @property
     def is_waiting(self) -> bool:
@@ -150,13 +151,16 @@ class Conversation(VerticalScroll, can_focus=False):
         if not widgets:
             return
         self.mount_all(widgets)
-        children = self.children
-        if len(children) > MOST_WIDGETS:
-            oldest: list[Widget] = list(children[: len(children) - KEPT_WIDGETS])
-            self.app.call_later(self._drop, oldest)
+        if len(self.children) > MOST_WIDGETS:
+            self.app.call_later(self._drop_oldest)
 
-    def _drop(self, oldest: list[Widget]) -> None:
-        self.remove_children(oldest)
+    def _drop_oldest(self) -> None:
+        surplus = len(self.children) - KEPT_WIDGETS
+        if surplus <= 0:
+            return
+        self.remove_children([child for child in self.children[:surplus] if not child.has_class("dropped")])
         if not self._dropped:
             self._dropped = True
-            self.mount(self._remark("What came before is still part of this chat, but no longer drawn."), before=0)
+            note = self._remark("What came before is still part of this chat, but no longer drawn.")
+            note.add_class("dropped")
+            self.mount(note, before=0)

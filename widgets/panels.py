@@ -97,10 +97,13 @@ def strip_lines(frame: Frame, width: int) -> list[Content]:
         if frame.load is not None and frame.load.running:
             first = load_line(frame.load, width)
         else:
-            first = Content.styled("The figures of your answers will stand here.", MUTED)
+            words = Content.styled("The figures of your answers will stand here.", MUTED)
+            first = words.truncate(width, ellipsis=True)
         return [first, Content(""), machine_line(frame.state.probes, width)]
     if answer.live:
-        second = columns(doing_line(answer, width), Content(charts.meter(progress_fraction(answer), 16)), width)
+        second = doing_line(answer, width)
+        if (fraction := progress_fraction(answer)) is not None:
+            second = columns(second, Content.styled(charts.meter(fraction, 10), ACCENT), width)
         if answer.phase == "decode":
             second = _gap_strip(answer, width)
     else:
@@ -115,9 +118,23 @@ def alert_lines(fault: Fault, width: int, tail: str = "") -> list[Content]:
         lines += [
             Content.assemble("  ", line) for line in Content(on_one_line(fault.help)).wrap(max(10, width - 2))[:2]
         ]
-    for line in tail.strip().splitlines()[-2:]:
+    for line in _last_words(tail)[-2:]:
         lines.append(Content.styled(f"  {shown(line)}", MUTED).truncate(width, ellipsis=True))
     return lines
+
+
+def _last_words(tail: str) -> list[str]:
+    """What the engine itself wrote last; the dump that Python adds when a process dies says nothing to its user."""
+    dump = (
+        "Fatal Python error",
+        "Current thread",
+        "Thread 0x",
+        "  File ",
+        "Extension modules",
+        "Stack (",
+        "Python runtime state",
+    )
+    return [line for line in tail.splitlines() if line.strip() and not line.startswith(dump)]
 
 
 def _doing(answer: AnswerView, width: int) -> list[Content]:
@@ -133,7 +150,8 @@ def _gaps(answer: AnswerView, width: int) -> list[Content]:
     if not gaps.recent_ns:
         return [Content.styled("none yet" if answer.live else "too few tokens", MUTED), Content(""), Content("")]
     top = gaps_scale_ns(answer)
-    rows = charts.bars(gaps.recent_ns[-width:], width, 2, top)
+    # One bar a gap while they come in; squeezed once all are there, so that the worst one is among them.
+    rows = charts.bars(gaps.recent_ns[-width:] if answer.live else gaps.recent_ns, width, 2, top)
     # The top of the scale is said: bars without it tell nothing.
     words = columns(Content(gaps_words(answer)), Content.styled(f"scale 0 to {units.span(top)}", MUTED), width)
     return [*(Content.styled(row, ACCENT) for row in rows), words]
@@ -142,12 +160,12 @@ def _gaps(answer: AnswerView, width: int) -> list[Content]:
 def _gap_strip(answer: AnswerView, width: int) -> Content:
     gaps = answer.gaps
     tokens = f"{units.count(answer.tokens)} tok  "
-    if not gaps.recent_ns:
-        return Content(tokens)
-    words = gaps_words(answer)
-    room = max(0, width - len(tokens) - len(words) - 7)
-    row = charts.blocks(gaps.recent_ns[-room:] if room else (), room, gaps_scale_ns(answer))
-    return Content.assemble(tokens, ("gaps ", MUTED), (row, ACCENT), "  ", words).truncate(width, ellipsis=True)
+    words = gaps_words(answer) if gaps.recent_ns else ""
+    room = width - len(tokens) - len("gaps   ") - len(words)
+    if not gaps.recent_ns or room < 8:
+        return Content(words or tokens).truncate(width, ellipsis=True)
+    row = charts.blocks(gaps.recent_ns[-room:] if answer.live else gaps.recent_ns, room, gaps_scale_ns(answer))
+    return Content.assemble(tokens, ("gaps ", MUTED), (row, ACCENT), "  ", words)
 
 
 def _model(frame: Frame, width: int) -> list[Content]:

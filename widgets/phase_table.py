@@ -10,9 +10,9 @@ from widgets import charts
 from widgets.figures import MUTED, STRONG
 
 LABEL = 13
-SPAN = 11
+SPAN = 12
 NOTE = 22
-LEAST_BAR = 8
+LEAST_BAR = 7
 
 _BAR_STYLE = {"prefill": "$primary", "decode": "$accent", "load": "$secondary", "start": "$secondary"}
 
@@ -103,7 +103,7 @@ def _reused_line(view: AnswerView, bar: int, *, notes: bool) -> Content:
     if notes:
         note = Content.styled(f"{units.count(prompt.reused)} tok", MUTED)
         line = Content.assemble(line, " ", note.pad_left(NOTE - note.cell_length))
-    saved = f"~{units.span(prompt.saved_ns)} less" if prompt.saved_ns is not None else ""
-    if len(saved) > SPAN:
-        saved = f"-{units.span(prompt.saved_ns)}"
+    saved = "" if prompt.saved_ns is None else f"saved {units.span(prompt.saved_ns)}"
+    if prompt.saved_ns is not None and len(saved) > SPAN:
+        saved = f"saved {round(prompt.saved_ns / 60e9)} min"
     return Content.assemble(line, " ", Content.styled(saved, MUTED).pad_left(SPAN - len(saved)))

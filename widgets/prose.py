@@ -20,7 +20,8 @@ class Row:
     """A paragraph, or what else wraps by itself: `first` stands before its first line, `rest` before the others."""
 
     text: Content
-    first: str = ""
+    first: str | Content = ""
+    """Muted, unless it comes with a style of its own."""
     rest: str = ""
     code: bool = False
 
@@ -62,8 +63,11 @@ def lay_out(rows: Iterable[Part], width: int) -> list[Content]:
 
 
 def _row_lines(row: Row, width: int) -> list[Content]:
-    indent = Content(row.first).cell_length
-    first, rest = (row.first, row.rest) if width - indent >= LEAST_WIDTH else ("", "")
+    before = Content.styled(row.first, MUTED) if isinstance(row.first, str) else row.first
+    indent = before.cell_length
+    first, rest = (
+        (before, Content.styled(row.rest, MUTED)) if width - indent >= LEAST_WIDTH else (Content(""), Content(""))
+    )
     room = max(1, width - (indent if first else 0))
     # Code keeps its spaces and breaks anywhere; a cell of margin on both sides makes its ground a box.
     wrapped = _folded(row.text, max(2, room - 2)) if row.code else row.text.wrap(room)
@@ -72,7 +76,7 @@ def _row_lines(row: Row, width: int) -> list[Content]:
             Content.assemble(" ", line).pad_right(room - 1 - line.cell_length).stylize_before(CODE) for line in wrapped
         ]
     return [
-        Content.assemble((first if index == 0 else rest, MUTED), line) if first or rest else line
+        Content.assemble(first if index == 0 else rest, line) if first or rest else line
         for index, line in enumerate(wrapped)
     ]
 

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
@@ -61,7 +62,7 @@ class HomeaiApp(App[int]):
     """
 
     TITLE = "homeai"
-    CSS_PATH = "homeai.tcss"
+    CSS_PATH = Path(__file__).with_name("homeai.tcss")
     ENABLE_COMMAND_PALETTE = True
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "stop", "Stop", show=False),
@@ -175,7 +176,8 @@ class HomeaiApp(App[int]):
     def _tell_refusal(self, message: SessionRefused) -> None:
         if self._insist:
             self.refusal = message.error
-            self.exit(int(message.error.exit_code))
+            status = int(message.error.exit_code)
+            self.exit(status, return_code=status)
             return
         if self._waiting is not None:
             text, _ = self._waiting
@@ -190,6 +192,11 @@ class HomeaiApp(App[int]):
     def chat_screen(self) -> ChatScreen:
         """The main screen, also while another lies over it."""
         return next(screen for screen in self.screen_stack if isinstance(screen, ChatScreen))
+
+    @property
+    def waits_for_facts(self) -> bool:
+        """Whether facts came that the screen does not show yet."""
+        return bool(self._inbox)
 
     @on(Prompt.Submitted)
     def _submit(self, message: Prompt.Submitted) -> None:

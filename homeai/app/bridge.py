@@ -53,6 +53,9 @@ class Inbox:
         self.put = self._facts.append
         """Takes a fact; cheap and safe on any thread."""
 
+    def __len__(self) -> int:
+        return len(self._facts)
+
     def drain(self) -> list[AnyFact]:
         """Return what came since the last call, in order."""
         facts: list[AnyFact] = []

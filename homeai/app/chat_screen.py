@@ -12,20 +12,20 @@ from textual.widgets import Static
 from homeai.events import Fault
 from homeai.metrics.state import SessionState
 from widgets.conversation import Conversation
-from widgets.figures import columns
 from widgets.lines import Lines
 from widgets.panels import Frame, alert_lines, header_line, side_lines, strip_lines
 from widgets.prompt import Prompt
+from widgets.prose import Row
 
 LEAST_WIDTH, LEAST_HEIGHT = 40, 10
 
 WELCOME = (
-    Content.styled("Hello. Type a question and press Enter.", "bold"),
-    Content(""),
-    Content("Three things to try:"),
-    Content("  Explain how a rainbow forms, in three sentences."),
-    Content("  Write a haiku about autumn rain."),
-    Content("  Paste a long letter and ask for a summary: watch prefill."),
+    Row(Content.styled("Hello. Type a question and press Enter.", "bold")),
+    Row(Content("")),
+    Row(Content("Three things to try:")),
+    Row(Content("Explain how a rainbow forms, in three sentences."), "  ", "  "),
+    Row(Content("Write a haiku about autumn rain."), "  ", "  "),
+    Row(Content("Paste a long letter and ask for a summary."), "  ", "  "),
 )
 
 
@@ -57,7 +57,7 @@ class ChatScreen(Screen[None]):
 
     def on_mount(self) -> None:
         """Greet, and be ready to type."""
-        self.conversation.welcome(list(WELCOME))
+        self.conversation.welcome(WELCOME)
         self.prompt.focus()
 
     @property
@@ -85,7 +85,7 @@ class ChatScreen(Screen[None]):
         """Empty the conversation and greet again."""
         self.alert(None)
         self.conversation.clear()
-        self.conversation.welcome(list(WELCOME))
+        self.conversation.welcome(WELCOME)
 
     def on_resize(self, event: events.Resize) -> None:
         """Fit everything to the new size."""
@@ -128,4 +128,4 @@ class ChatScreen(Screen[None]):
             piece = Content.assemble("  " if line else "", (key, "bold"), (f" {what}", "$foreground-muted"))
             if line.cell_length + piece.cell_length <= width:
                 line += piece
-        return columns(line, Content(""), width)
+        return line

@@ -9,7 +9,9 @@ from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
-from textual.widgets import Static
+
+from widgets.block_view import BlockView
+from widgets.prose import MUTED, Row
 
 KEYS = (
     ("Enter", "sends the question"),
@@ -44,27 +46,36 @@ class HelpScreen(ModalScreen[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,f1,q", "dismiss", "Back"),
-        Binding("down,j", "scroll(1)", "Down", show=False),
-        Binding("up,k", "scroll(-1)", "Up", show=False),
+        Binding("down,j", "scroll_by(1)", "Down", show=False),
+        Binding("up,k", "scroll_by(-1)", "Up", show=False),
     ]
 
     def compose(self) -> ComposeResult:
         """One text in a box that scrolls."""
         with VerticalScroll(id="help"):
-            yield Static(page(), markup=False)
+            yield BlockView(page())
 
-    def action_scroll(self, lines: int) -> None:
+    def action_scroll_by(self, lines: int) -> None:
         """Move the page by some lines."""
         self.query_one("#help", VerticalScroll).scroll_relative(y=lines, animate=False)
 
 
-def page() -> Content:
+def page() -> list[Row]:
     """The text."""
-    lines = [Content.styled("Keys", "bold $primary"), *_table(KEYS), Content("")]
-    lines += [Content.styled("Words", "bold $primary"), *_table(WORDS), Content("")]
-    lines.append(Content.styled("Nothing leaves this machine. Esc goes back.", "$foreground-muted"))
-    return Content("\n").join(lines)
+    return [
+        _title("Keys"),
+        *_table(KEYS),
+        _title(""),
+        _title("Words"),
+        *_table(WORDS),
+        _title(""),
+        Row(Content.styled("Nothing leaves this machine. Esc goes back.", MUTED)),
+    ]
 
 
-def _table(rows: tuple[tuple[str, str], ...]) -> list[Content]:
-    return [Content.assemble((f"  {name:<19}", "bold"), words) for name, words in rows]
+def _title(words: str) -> Row:
+    return Row(Content.styled(words, "bold $primary"))
+
+
+def _table(rows: tuple[tuple[str, str], ...]) -> list[Row]:
+    return [Row(Content(words), Content.styled(f"  {name:<19}", "bold"), " " * 21) for name, words in rows]

@@ -1,0 +1,310 @@
+"""The dashboard as a program in a real (pseudo) terminal: what it writes, and what it leaves behind."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.models.tiny import write_chat_model
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX pseudo-terminal")
+
+if sys.platform != "win32":
+    import fcntl
+    import pty
+    import struct
+    import termios
+
+ROOT = Path(__file__).resolve().parents[2]
+CONTROL = re.compile(rb"\x1b\[[0-9;:?<>=$]*[A-Za-z]")
+MODES_OFF = (b"\x1b[?1049l", b"\x1b[?1000l", b"\x1b[?1003l", b"\x1b[?1006l", b"\x1b[?2004l", b"\x1b[?25h")
+
+
+class Terminal:
+    """A program in a pseudo-terminal of 100 by 30, and everything that it wrote."""
+
+    def __init__(self, command: list[str], environ: dict[str, str]) -> None:
+        self.output = bytearray()
+        self.controller, self.terminal = pty.openpty()
+        fcntl.ioctl(self.terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
+        self.modes_before = termios.tcgetattr(self.terminal)
+        self.process = subprocess.Popen(
+            command,
+            stdin=self.terminal,
+            stdout=self.terminal,
+            stderr=self.terminal,
+            env=environ,
+            cwd=ROOT,
+            start_new_session=True,
+        )
+
+    def read_for(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0:
+            if select.select([self.controller], [], [], left)[0]:
+                self.output += os.read(self.controller, 65536)
+
+    def wait_for(self, text: str, within_s: float = 15.0) -> None:
+        end = time.monotonic() + within_s
+        while text.encode() not in CONTROL.sub(b"", bytes(self.output)):
+            assert time.monotonic() < end, f"{text!r} did not come: {bytes(self.output[-2000:])!r}"
+            assert self.process.poll() is None, f"ended: {bytes(self.output[-2000:])!r}"
+            self.read_for(0.05)
+
+    def type(self, text: str) -> None:
+        os.write(self.controller, text.encode())
+
+    def wait(self, within_s: float = 10.0) -> int:
+        end = time.monotonic() + within_s
+        while self.process.poll() is None:
+            assert time.monotonic() < end, "it did not end"
+            self.read_for(0.05)
+        self.read_for(0.2)
+        return self.process.returncode
+
+    def assert_restored(self) -> None:
+        """Every mode that was switched on is off again, and the line discipline is as before."""
+        for mode in MODES_OFF:
+            on = mode[:-1] + (b"l" if mode.endswith(b"h") else b"h")
+            assert self.output.rfind(mode) > self.output.rfind(on), mode
+        assert termios.tcgetattr(self.terminal) == self.modes_before
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        for descriptor in {self.controller, self.terminal}:
+            with contextlib.suppress(OSError):  # a test may have closed it
+                os.close(descriptor)
+
+
+@pytest.fixture
+def environ(tmp_path: Path) -> dict[str, str]:
+    model = tmp_path / "tiny.gguf"
+    write_chat_model(model)
+    kept = {
+        key: value for key, value in os.environ.items() if not key.startswith(("HOMEAI_", "TEXTUAL", "NO_COLOR", "COV"))
+    }
+    return kept | {
+        "TERM": "xterm-256color",
+        "PYTHONPATH": str(ROOT),
+        "HOMEAI_BACKEND": "tests.engine.scripted",
+        "HOMEAI_MODEL": str(model),
+        "HOMEAI_STATE_DIR": str(tmp_path / "state"),
+        "HOMEAI_CONFIG_DIR": str(tmp_path / "config"),
+        "HOMEAI_SCRIPT": "rate=200",
+    }
+
+
+@pytest.fixture
+def terminal(environ: dict[str, str]) -> Iterator[Terminal]:
+    opened = Terminal([sys.executable, "-m", "homeai"], environ)
+    yield opened
+    opened.close()
+
+
+def children_of(terminal: Terminal) -> list[psutil.Process]:
+    return psutil.Process(terminal.process.pid).children(recursive=True)
+
+
+def assert_gone(processes: list[psutil.Process]) -> None:
+    assert processes, "there was no worker to end"
+    _, alive = psutil.wait_procs(processes, timeout=5)
+    assert alive == []
+
+
+def test_a_question_an_answer_and_goodbye(terminal: Terminal) -> None:
+    terminal.wait_for("CPU, ")
+    terminal.type("say=Rainbows are light.\r")
+    terminal.wait_for("Rainbows are light.")
+    terminal.wait_for("tokens")
+    workers = children_of(terminal)
+    terminal.type("\x11")
+    assert terminal.wait() == 0
+    terminal.assert_restored()
+    assert_gone(workers)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+@pytest.mark.parametrize("moment", ["loading", "idle", "writing"])
+def test_a_signal_ends_it_in_order_at_any_moment(number: signal.Signals, moment: str, environ: dict[str, str]) -> None:
+    environ["HOMEAI_SCRIPT"] = "load_ms=60000" if moment == "loading" else "rate=50"
+    terminal = Terminal([sys.executable, "-m", "homeai"], environ)
+    try:
+        if moment == "loading":
+            terminal.wait_for("loading")
+        else:
+            terminal.wait_for("CPU, ")
+        if moment == "writing":
+            terminal.type("tokens=2000\r")
+            terminal.wait_for("w10")
+        workers = children_of(terminal)
+        terminal.process.send_signal(number)
+        assert terminal.wait() == 128 + number
+        terminal.assert_restored()
+        assert_gone(workers)
+    finally:
+        terminal.close()
+
+
+def test_a_terminal_that_goes_away_takes_the_program_and_its_worker_along(terminal: Terminal) -> None:
+    terminal.wait_for("CPU, ")
+    terminal.type("tokens=5000 rate=50\r")
+    terminal.wait_for("w5")
+    everything = [psutil.Process(terminal.process.pid), *children_of(terminal)]
+    os.close(terminal.controller)
+    os.close(terminal.terminal)
+    terminal.process.send_signal(signal.SIGHUP)
+    terminal.process.wait(10)
+    assert_gone(everything)
+
+
+def test_a_worker_that_dies_leaves_the_screen_standing(terminal: Terminal) -> None:
+    terminal.wait_for("CPU, ")
+    terminal.type("tokens=50 at=10 die=9\r")
+    terminal.wait_for("✗")
+    terminal.type("say=And on.\r")
+    terminal.wait_for("And on.")
+    terminal.type("\x11")
+    assert terminal.wait() == 0
+    terminal.assert_restored()
+
+
+def test_what_the_engine_prints_never_reaches_the_screen(terminal: Terminal) -> None:
+    terminal.wait_for("CPU, ")
+    terminal.type("tokens=5 at=2 noise=50\r")
+    terminal.wait_for("tokens")
+    terminal.read_for(0.3)
+    assert b"noise" not in CONTROL.sub(b"", bytes(terminal.output)).replace(b"noise=50", b"")
+    terminal.type("\x11")
+    assert terminal.wait() == 0
+
+
+def test_nothing_in_an_answer_acts_on_the_terminal(environ: dict[str, str]) -> None:
+    attack = "\x1b[2J\x1b]0;X\x07\x1b]52;c;aGk=\x07\x1bc\x9b31m" + "\x08" * 20 + "\r\u202e end"
+    environ["HOMEAI_SCRIPT"] = f"rate=200 say={attack}"
+    terminal = Terminal([sys.executable, "-m", "homeai"], environ)
+    try:
+        terminal.wait_for("CPU, ")
+        terminal.read_for(0.5)
+        del terminal.output[:]
+        terminal.type("go\r")
+        terminal.wait_for("tokens")
+        terminal.read_for(0.5)
+        written = bytes(terminal.output)
+        for forbidden in (
+            b"\x1b]0;",
+            b"\x1b]52",
+            b"\x1bc",
+            b"\xc2\x9b",
+            b"\x1b[2J",
+            b"\x08",
+            b"\x07",
+            "\u202e".encode(),
+        ):
+            assert forbidden not in written, forbidden
+        assert "␛[2J␛]0;X␇" in CONTROL.sub(b"", written).decode()
+        terminal.type("\x11")
+        assert terminal.wait() == 0
+    finally:
+        terminal.close()
+
+
+def test_a_named_model_that_is_not_there_is_told_after_the_screen_is_gone(environ: dict[str, str]) -> None:
+    environ["HOMEAI_MODEL"] = "/nowhere/at-all.gguf"
+    terminal = Terminal([sys.executable, "-m", "homeai"], environ)
+    try:
+        assert terminal.wait() == 3
+        terminal.assert_restored()
+        assert "at-all.gguf" in terminal.output[terminal.output.rfind(b"\x1b[?1049l") :].decode()
+    finally:
+        terminal.close()
+
+
+def test_a_megabyte_pasted_stays_in_the_box_and_the_keys_go_on(terminal: Terminal) -> None:
+    terminal.wait_for("CPU, ")
+    paste = "".join(f"line {n:05d} {'x' * 64}\r\n" for n in range(12_000))
+    written = memoryview(f"\x1b[200~{paste}end\x1b[201~".encode())
+    while written:
+        assert select.select([], [terminal.controller], [], 5)[1], "it does not read any more"
+        written = written[os.write(terminal.controller, written[:4096]) :]
+        terminal.read_for(0.0005)
+    sent = time.monotonic()
+    terminal.wait_for("line 11999")
+    taken_s = time.monotonic() - sent
+    del terminal.output[:]
+    terminal.type("Q")
+    terminal.wait_for("Q", within_s=2)
+    assert taken_s < 3  # 0.3 s on two idle cores
+    assert "  you  " not in CONTROL.sub(b"", bytes(terminal.output)).decode(errors="replace"), "a newline sent it"
+    terminal.type("\x11")
+    assert terminal.wait() == 0
+
+
+@pytest.mark.system
+@pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
+def test_in_tmux_it_resizes_suspends_comes_back_and_restores(environ: dict[str, str], tmp_path: Path) -> None:
+    socket = tmp_path / "tmux"
+
+    def tmux(*arguments: str) -> str:
+        done = subprocess.run(
+            ["tmux", "-S", str(socket), "-f", "/dev/null", *arguments],
+            env=environ,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return done.stdout
+
+    def wait_for(text: str, *, gone: bool = False) -> str:
+        end = time.monotonic() + 15
+        while ((shown := tmux("capture-pane", "-p", "-t", "t")).find(text) >= 0) == gone:
+            assert time.monotonic() < end, f"{text!r}:\n{shown}"
+            time.sleep(0.05)
+        return shown
+
+    tmux("new-session", "-d", "-s", "t", "-x", "120", "-y", "36", "bash --norc --noprofile")
+    try:
+        tmux("send-keys", "-t", "t", f"cd {ROOT} && stty -g > {tmp_path}/before && clear", "Enter")
+        wait_for("stty", gone=True)
+        tmux("send-keys", "-t", "t", f"{sys.executable} -m homeai", "Enter")
+        wait_for("CPU, ")
+        tmux("send-keys", "-t", "t", "-l", "say=Rainbows are light.")
+        tmux("send-keys", "-t", "t", "Enter")
+        shown = wait_for("· 4 tokens")
+        assert "Rainbows are light." in shown
+        assert "─ this answer ─" in shown
+        tmux("resize-window", "-t", "t", "-x", "80", "-y", "24")
+        narrow = wait_for("─ this answer ─", gone=True)
+        assert "Rainbows are light." in narrow
+        assert all(len(line) <= 80 for line in narrow.splitlines())
+        tmux("resize-window", "-t", "t", "-x", "120", "-y", "36")
+        wait_for("─ this answer ─")
+        tmux("send-keys", "-t", "t", "C-z")
+        wait_for("Stopped")
+        tmux("send-keys", "-t", "t", "clear; fg", "Enter")
+        back = wait_for("─ this answer ─")
+        assert "Rainbows are light." in back
+        tmux("send-keys", "-t", "t", "C-q")
+        wait_for("Rainbows", gone=True)
+        tmux("send-keys", "-t", "t", f"echo status $?; stty -g > {tmp_path}/after", "Enter")
+        wait_for("status 0")
+        end = time.monotonic() + 5
+        while not (tmp_path / "after").exists() or not (tmp_path / "after").read_text():
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        assert (tmp_path / "after").read_text() == (tmp_path / "before").read_text()
+    finally:
+        tmux("kill-server")

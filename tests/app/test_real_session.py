@@ -1,0 +1,139 @@
+"""The screen over a real session and a real worker process, which plays scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from homeai.app.app import HomeaiApp
+from homeai.app.main import _start_sampling
+from homeai.clock import now_ns
+from homeai.events import AnyFact, Sampler
+from homeai.session import Session
+from tests.app.stage import MODEL, screen_text, until
+from tests.engine.recorder import OPTIONS
+
+SIZE = (120, 36)
+
+
+def scripted_app(*, measured: bool = False) -> HomeaiApp:
+    def open_session(on_fact: Callable[[AnyFact], None]) -> Session:
+        session = Session(options=OPTIONS, on_fact=on_fact, backend="tests.engine.scripted")
+        session.use_model(MODEL)
+        return session
+
+    sampling = _start_sampling if measured else None
+    return HomeaiApp(open_session, sampler=Sampler(temperature=0.0), start_sampling=sampling)
+
+
+@pytest.fixture
+def app(monkeypatch: pytest.MonkeyPatch) -> HomeaiApp:
+    monkeypatch.setenv("HOMEAI_SCRIPT", "load_ms=50 rate=300 prompt=100 prefill_rate=2000 chunk=16")
+    return scripted_app()
+
+
+async def test_a_question_is_answered_with_figures_that_add_up(app: HomeaiApp) -> None:
+    try:
+        async with app.run_test(size=SIZE) as pilot:
+            await until(pilot, lambda: "CPU, 2 threads" in screen_text(pilot))
+            app.chat_screen.prompt.text = "say=**Yes**, it is:\n\n1. one\n2. two"
+            await pilot.press("enter")
+            await until(pilot, lambda: " tokens" in screen_text(pilot))
+            shown = screen_text(pilot)
+            assert "Yes, it is:" in shown
+            assert "1. one" in shown
+            assert "first token after" in shown
+            assert app._ended_view is not None
+            rows = {row.name: row.span_ns for row in app._ended_view.rows}
+            total = rows.pop("total")
+            assert total is not None
+            assert sum(span for span in rows.values() if span is not None) == total
+    finally:
+        app.close_session()
+
+
+async def test_esc_stops_within_a_quarter_of_a_second_and_the_text_stays(app: HomeaiApp) -> None:
+    try:
+        async with app.run_test(size=SIZE) as pilot:
+            await until(pilot, lambda: app._chat is not None)
+            app.chat_screen.prompt.text = "tokens=5000 rate=100"
+            await pilot.press("enter")
+            await until(pilot, lambda: "w20" in screen_text(pilot))
+            pressed_ns = now_ns()
+            await pilot.press("escape")
+            await until(pilot, lambda: app._ended_view is not None)
+            assert now_ns() - pressed_ns < 1_000_000_000
+            assert app._ended_view is not None
+            assert app._ended_view.finish_reason == "cancelled"
+            assert app._ended_view.stop_latency_ns is not None
+            assert app._ended_view.stop_latency_ns < 250_000_000
+            await pilot.pause()
+            assert "stopped · first token" in screen_text(pilot)
+            assert "w20" in screen_text(pilot)
+    finally:
+        app.close_session()
+
+
+async def test_an_engine_that_dies_is_told_and_the_next_question_is_answered(app: HomeaiApp) -> None:
+    try:
+        async with app.run_test(size=SIZE) as pilot:
+            await until(pilot, lambda: app._chat is not None)
+            app.chat_screen.prompt.text = "tokens=50 rate=200 at=20 cry=CUDA_error:_out_of_memory die=6"
+            await pilot.press("enter")
+            await until(pilot, lambda: "✗" in screen_text(pilot), within_s=5)
+            shown = screen_text(pilot)
+            assert "w5" in shown  # what was in the last bundle, 33 ms at most, may be lost
+            assert "failed · first token" in shown
+            app.chat_screen.prompt.text = "say=Back again."
+            await pilot.press("enter")
+            await until(pilot, lambda: "Back again." in screen_text(pilot))
+            assert "✗" not in screen_text(pilot)
+    finally:
+        app.close_session()
+
+
+async def test_a_load_that_fails_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOMEAI_SCRIPT", "fail=1 at=load")
+    app = scripted_app()
+    try:
+        async with app.run_test(size=SIZE) as pilot:
+            await until(pilot, lambda: "✗ The script wants the load to fail." in screen_text(pilot))
+            assert "Change the script." in screen_text(pilot)
+    finally:
+        app.close_session()
+
+
+async def test_the_machine_is_measured_and_becomes_part_of_the_facts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOMEAI_SCRIPT", "rate=50")
+    app = scripted_app(measured=True)
+    try:
+        async with app.run_test(size=SIZE) as pilot:
+            await until(pilot, lambda: "RAM " in screen_text(pilot))
+            app.chat_screen.prompt.text = "tokens=60"
+            await pilot.press("enter")
+            await until(pilot, lambda: app._ended_view is not None)
+            assert app._session is not None
+            state = app._session.state
+            assert {"cpu", "memory"} <= set(state.probes)
+            assert "engine_rss_bytes" in state.probes["memory"].last.values
+            assert state.answers[1].machine["cpu"]["machine_percent"].n >= 1
+            assert "of a core" in screen_text(pilot)
+    finally:
+        app.close_session()
+
+
+async def test_leaving_in_the_middle_ends_the_worker(app: HomeaiApp) -> None:
+    import psutil
+
+    async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: app._chat is not None)
+        app.chat_screen.prompt.text = "tokens=5000 rate=100"
+        await pilot.press("enter")
+        await until(pilot, lambda: "w5" in screen_text(pilot))
+        assert app._session is not None
+        ready = app._session.state.engine.ready
+        assert ready is not None
+        await pilot.press("ctrl+q")
+    app.close_session()
+    assert not psutil.pid_exists(ready.pid)

@@ -1,0 +1,324 @@
+"""Views as words, lines and columns; the records are hand-made, so every figure is known in advance."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from textual.content import Content
+
+from homeai.events import (
+    AnyFact,
+    EngineFacts,
+    Fault,
+    FinishReason,
+    LoadFailed,
+    LoadProgress,
+    ModelFacts,
+    Placement,
+    Queued,
+    Sample,
+    StopRequested,
+)
+from homeai.metrics.fold import fold_all
+from homeai.metrics.view import AnswerView, load_view, view
+from tests.metrics import stories
+from tests.metrics.stories import ms
+from widgets.figures import (
+    closing,
+    doing_line,
+    headline,
+    machine_line,
+    machine_lines,
+    model_words,
+    placement,
+    rough_span,
+    rule,
+)
+from widgets.panels import Frame, alert_lines, header_line, side_lines, strip_lines
+from widgets.phase_table import phase_lines, time_line_end
+
+PREFILL = [*stories.session_facts(), *stories.prompt_facts()[:6]]
+WRITING = [*stories.session_facts(), *stories.prompt_facts(), *stories.writing_facts()[:12]]
+EVERY_STATE: dict[str, list[AnyFact]] = {
+    "nothing": [stories.SESSION],
+    "loaded": stories.session_facts(),
+    "prefill": PREFILL,
+    "writing": WRITING,
+    "finished": stories.whole_session(),
+    "stopped": stories.stopped_in_prefill(),
+    "died": stories.died_while_writing(),
+}
+MACHINE: list[AnyFact] = [
+    Sample(
+        at_ns=1,
+        took_ns=1,
+        probe="cpu",
+        values={"machine_percent": 98, "program_percent_of_core": 3, "engine_percent_of_core": 196},
+    ),
+    Sample(at_ns=1, took_ns=1, probe="memory", values={"used_bytes": 1.2 * 2**30, "total_bytes": 24 * 2**30}),
+]
+
+
+def frame_of(facts: list[AnyFact], now_ms: float = 20_000, answer_id: int = 1) -> Frame:
+    state = fold_all(facts)
+    answer = view(state, answer_id, ms(now_ms)) if answer_id in state.answers else None
+    return Frame(state, answer, load_view(state, ms(now_ms)))
+
+
+def answer_of(facts: list[AnyFact], now_ms: float = 20_000, answer_id: int = 1) -> AnswerView:
+    answer = frame_of(facts, now_ms, answer_id).answer
+    assert answer is not None
+    return answer
+
+
+def texts(lines: list[Content]) -> list[str]:
+    return [line.plain.rstrip() for line in lines]
+
+
+# --- the phase table --------------------------------------------------------------------------------------------------
+
+
+def test_the_phases_of_a_finished_answer_stand_in_columns() -> None:
+    assert texts(phase_lines(answer_of(stories.whole_session()), 66)) == [
+        "start                                 already running         0 ms",
+        "load                                   already loaded         0 ms",
+        "queue        ▏                                             0.40 ms",
+        "template     ▏                                             0.30 ms",
+        "tokenise     ▏                              1,804 tok      2.10 ms",
+        "reused       ░░░░░░░░░░░                    1,200 tok saved 4.59 s",
+        "prefill      ████                  604 tok  261 tok/s       2.31 s",
+        "first sample     ▏                                         1.20 ms",
+        "decode           █████████████    121 tok  14.8 tok/s       8.11 s",
+        "finish                       ▕                             0.50 ms",
+        "unaccounted                                                0.20 ms",
+        "                                                      ────────────",
+        "total                                                       10.4 s",
+    ]
+
+
+def test_an_answer_stopped_in_prefill_says_what_is_missing_and_why() -> None:
+    stopped = answer_of(stories.stopped_in_prefill())
+    assert texts(phase_lines(stopped, 66))[6:10] == [
+        "prefill      █████████████████     256 tok  256 tok/s       1.20 s",
+        "first sample                       stopped in prefill          n/a",
+        "decode                             stopped in prefill          n/a",
+        "finish                             stopped in prefill          n/a",
+    ]
+    assert doing_line(stopped, 80).plain == "stopped while reading the prompt, 40.0 ms after the key"
+
+
+def test_what_has_not_come_yet_is_a_dot_and_not_a_zero() -> None:
+    lines = texts(phase_lines(answer_of(PREFILL, 2500), 66))
+    assert [line.split() for line in lines if line.startswith(("decode", "finish"))] == [
+        ["decode", "·"],
+        ["finish", "·"],
+    ]
+
+
+@pytest.mark.parametrize("width", range(30, 110, 7))
+def test_every_line_of_the_table_has_the_same_width(width: int) -> None:
+    for facts in (stories.whole_session(), PREFILL, WRITING, stories.stopped_in_prefill()):
+        assert {line.cell_length for line in phase_lines(answer_of(facts, 3000), width)} == {width}
+
+
+@pytest.mark.parametrize(
+    ("seconds", "live", "end_s"),
+    [(0.1, True, 1), (1.0, True, 1), (1.01, True, 2), (2.3, True, 5), (7, True, 10), (11, True, 20), (7, False, 7)],
+)
+def test_the_time_line_grows_in_steps_and_ends_at_the_total(seconds: float, live: bool, end_s: float) -> None:
+    assert time_line_end(round(seconds * 1e9), live=live) == end_s * 10**9
+
+
+# --- words ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("width", "words"),
+    [
+        (80, "reading 256 of 604 (1,200 reused)  256 tok/s  about 1 s left"),
+        (56, "reading 256 of 604  256 tok/s  about 1 s left"),
+        (36, "reading 256 of 604  about 1 s left"),
+        (20, "reading 256 of 604 …"),
+    ],
+)
+def test_the_wait_that_is_left_is_cut_last(width: int, words: str) -> None:
+    assert doing_line(answer_of(PREFILL, 2500), width).plain == words
+
+
+@pytest.mark.parametrize(("seconds", "words"), [(0.2, "1 s"), (19.4, "19 s"), (125, "2 min 05 s")])
+def test_a_guess_has_whole_seconds(seconds: float, words: str) -> None:
+    assert rough_span(round(seconds * 1e9)) == words
+
+
+def test_the_headline_waits_then_writes_then_tells() -> None:
+    assert headline(answer_of(PREFILL, 2500), 40).plain.rstrip() == "waiting  1.50 s"
+    assert headline(answer_of(WRITING, 3700), 44).plain == "first token after  2.31 s    now  15.2 tok/s"
+    assert headline(answer_of(stories.whole_session()), 46).plain == "first token after  2.31 s    wrote  14.8 tok/s"
+    assert headline(answer_of(stories.stopped_in_prefill()), 46).plain.rstrip() == "first token  n/a"
+
+
+def test_in_a_narrow_window_words_give_way_to_figures() -> None:
+    finished = frame_of([*stories.whole_session(), *MACHINE])
+    assert finished.answer is not None
+    assert headline(finished.answer, 36).plain == "wait  2.31 s       wrote  14.8 tok/s"
+    assert texts(strip_lines(finished, 36)) == [
+        "wait  2.31 s       wrote  14.8 tok/s",
+        "median 66.0 ms  worst 256 ms",
+        "CPU █ 98 %   this screen 3.0 %",
+    ]
+
+
+def test_an_answer_that_waits_says_what_for() -> None:
+    progress = LoadProgress(at_ns=ms(500), load_id=1, stage="file", done_bytes=61_000_000, total_bytes=98_362_432)
+    loading = [*stories.session_facts()[:-1], progress, stories.submitted(600)]
+    assert doing_line(answer_of(loading, 700), 90).plain == "loading  62 %  58.2 MiB of 93.8 MiB  201 MiB/s  490 ms"
+    queued = Queued(at_ns=ms(1001), answer_id=2, behind=(1,))
+    behind = [*stories.session_facts(), stories.submitted(1000, 2), queued]
+    assert doing_line(answer_of(behind, 1500, answer_id=2), 80).plain == "waiting for 1 other answer"
+    stopping = [*PREFILL, StopRequested(at_ns=ms(2600), answer_id=1)]
+    assert doing_line(answer_of(stopping, 2700), 80).plain == "stopping …"
+
+
+@pytest.mark.parametrize(
+    ("facts", "words"),
+    [
+        (stories.whole_session(), "first token after 2.31 s · 14.8 tok/s · 121 tokens"),
+        (stories.stopped_in_prefill(), "stopped while reading the prompt · 0 tokens"),
+        (stories.died_while_writing(), "failed · first token after 2.31 s · 15.2 tok/s · 50 tokens"),
+    ],
+)
+def test_the_line_below_an_answer(facts: list[AnyFact], words: str) -> None:
+    assert closing(answer_of(facts)).plain == words
+
+
+@pytest.mark.parametrize(
+    ("reason", "words"), [("length", "cut at the set length"), ("context", "cut: the context is full")]
+)
+def test_the_line_below_an_answer_says_when_it_was_cut(reason: FinishReason, words: str) -> None:
+    written = [*stories.session_facts(), *stories.prompt_facts(), *stories.writing_facts()]
+    assert closing(answer_of([*written, stories.ended(11424.7, reason)])).plain.startswith(f"{words} · first token")
+
+
+@pytest.mark.parametrize(
+    ("engine", "words"),
+    [
+        (EngineFacts(backend="x", build="1", threads=2), "CPU, 2 threads"),
+        (EngineFacts(backend="x", build="1"), "CPU"),
+        (EngineFacts(backend="x", build="1", layers_offloaded=20, layers_total=49), "GPU, 20 of 49 layers"),
+        (
+            EngineFacts(
+                backend="x",
+                build="1",
+                layers_offloaded=31,
+                layers_total=31,
+                devices=(Placement(name="CUDA0"), Placement(name="CPU")),
+            ),
+            "CUDA0, 31 of 31 layers",
+        ),
+    ],
+)
+def test_where_the_model_runs_is_what_the_engine_reports(engine: EngineFacts, words: str) -> None:
+    assert placement(engine) == words
+
+
+def named(name: str) -> ModelFacts:
+    return ModelFacts(name=name, path="", size_bytes=98_362_432, quant="Q4_1")
+
+
+@pytest.mark.parametrize(
+    ("name", "width", "words"),
+    [
+        ("SmolLM2-135M-Instruct.Q4_1", 60, "SmolLM2-135M-Instruct · Q4_1 · 93.8 MiB"),
+        ("smollm2-135m-instruct-q4_1", 60, "smollm2-135m-instruct · Q4_1 · 93.8 MiB"),
+        ("A" * 80, 40, "AAAAAAAAAAAAAA…AAAAAAA · Q4_1 · 93.8 MiB"),
+        ("A" * 80, 20, "AAAAAAAAAAAAA…AAAAAA"),
+    ],
+)
+def test_a_model_is_named_once_and_gives_way(name: str, width: int, words: str) -> None:
+    shown = model_words(named(name), width)
+    assert shown.plain == words
+    assert shown.cell_length <= width
+
+
+# --- panels -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_header_holds_name_model_place_and_context() -> None:
+    line = header_line(frame_of(stories.whole_session()), 100).plain
+    assert line.startswith("homeai   Tiny · Q4_1 · 93.8 MiB  ")
+    assert line.endswith("  CPU, 2 threads   context ▰▰▰▰▰▱▱▱▱▱ 1,924 of 4,096")
+    assert len(line) == 100
+    assert header_line(frame_of(stories.whole_session()), 70).plain.endswith(" 47 %")
+    assert "no model loaded" in header_line(frame_of([stories.SESSION]), 60).plain
+
+
+def test_the_machine_in_one_line_and_in_two() -> None:
+    probes = frame_of(MACHINE).state.probes
+    assert machine_line(probes, 80).plain == "CPU █ 98 %   RAM 1.20 GiB of 24.0 GiB   this screen 3.0 %   engine 196 %"
+    assert machine_line(probes, 50).plain == "CPU █ 98 %   RAM 1.20 GiB of 24.0 GiB"
+    assert texts(machine_lines(probes, 56)) == [
+        "CPU █ 98 %                        engine 196 % of a core",
+        "RAM 1.20 GiB of 24.0 GiB     this screen 3.0 % of a core",
+    ]
+
+
+def test_what_the_machine_did_not_tell_is_not_a_zero() -> None:
+    assert texts(machine_lines({}, 40)) == ["not measured yet", ""]
+    silent = [Sample(at_ns=1, took_ns=1, probe=probe, values={}, missing={"*": "no"}) for probe in ("cpu", "memory")]
+    lines = texts(machine_lines(frame_of([*silent]).state.probes, 60))
+    assert lines[0].startswith("CPU   n/a")
+    assert lines[0].endswith("engine n/a of a core")
+    assert lines[1].startswith("RAM n/a of n/a")
+
+
+def test_a_failed_load_leaves_no_figures_of_it() -> None:
+    failed = LoadFailed(at_ns=ms(300), load_id=1, fault=Fault(code="load_failed", message="no"))
+    lines = texts(side_lines(frame_of([*stories.session_facts()[:-1], failed]), 56, 31))
+    assert not any("loaded in" in line for line in lines)
+    assert any("loaded in 131 ms" in line for line in texts(side_lines(frame_of(stories.session_facts()), 56, 31)))
+
+
+def test_an_alert_says_what_happened_what_to_do_and_the_last_words() -> None:
+    fault = Fault(code="engine_died", message="The engine died (signal 9).", help="Ask again to start it anew.")
+    assert texts(alert_lines(fault, 60, "first\nCUDA error: out of memory\n\x1b[31mlast\n")) == [
+        "✗ The engine died (signal 9).",
+        "  Ask again to start it anew.",
+        "  CUDA error: out of memory",
+        "  ␛[31mlast",
+    ]
+
+
+@pytest.mark.parametrize("state", EVERY_STATE)
+@pytest.mark.parametrize("width", [36, 56, 76, 96])
+def test_the_strip_is_three_lines_in_every_state(state: str, width: int) -> None:
+    lines = strip_lines(frame_of([*EVERY_STATE[state], *MACHINE], 3000), width)
+    assert len(lines) == 3
+    assert all(line.cell_length <= width for line in lines)
+
+
+@pytest.mark.parametrize("state", EVERY_STATE)
+@pytest.mark.parametrize("height", [26, 31, 45])
+def test_the_side_panel_stays_in_its_place_and_always_shows_the_machine(state: str, height: int) -> None:
+    for width in (44, 56, 68):
+        lines = side_lines(frame_of([*EVERY_STATE[state], *MACHINE], 3000), width, height)
+        assert all(line.cell_length <= width for line in lines)
+        assert len(lines) <= height
+        assert lines[-1].plain.startswith("RAM 1.20 GiB")
+
+
+@pytest.mark.parametrize("width", range(40, 140, 9))
+def test_the_header_fills_its_line_in_every_state(width: int) -> None:
+    for facts in EVERY_STATE.values():
+        assert header_line(frame_of(facts, 3000), width).cell_length == width
+
+
+@given(st.integers(24, 90))
+def test_a_rule_fills_its_line(width: int) -> None:
+    assert rule("this answer", width, "3 of 3").cell_length == width
+
+
+def test_the_worst_gap_stays_on_the_chart_of_a_finished_answer() -> None:
+    lines = texts(side_lines(frame_of(stories.whole_session()), 56, 31))
+    chart = lines[lines.index(next(line for line in lines if "gaps between" in line)) + 1]
+    assert chart.strip() == "█"

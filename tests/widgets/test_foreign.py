@@ -1,0 +1,58 @@
+"""Text from outside as it may be drawn."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from textual.content import Content
+
+from widgets.foreign import middle_cut, on_one_line, shown
+
+ANY_TEXT = st.text(st.characters(), max_size=60)  # surrogates included
+
+
+@pytest.mark.parametrize(
+    ("raw", "drawn"),
+    [
+        ("\x1b[2J", "␛[2J"),
+        ("\x1b]0;title\x07", "␛]0;title␇"),
+        ("a\x08b\rc\x00", "a␈b␍c␀"),
+        ("\x9b31m", "<U+009B>31m"),
+        ("a\u202eb", "a<U+202E>b"),
+        ("x\ud83d", "x\ufffd"),
+        ("👩‍🚒", "👩🚒"),
+        ("✌️", "✌"),
+        ("👍🏽", "👍"),
+        ("🇬🇧", "GB"),
+        ("1️⃣", "1"),
+        ("soft\u00adhyphen\u200b", "softhyphen"),
+        ("line\u2028next", "line\nnext"),
+        ("é 表 ｶﾞ تم", "é 表 ｶﾞ تم"),
+        ("[/red] stays", "[/red] stays"),
+    ],
+)
+def test_what_is_drawn(raw: str, drawn: str) -> None:
+    assert shown(raw) == drawn
+
+
+@given(ANY_TEXT)
+def test_nothing_drawn_can_act_on_a_terminal(text: str) -> None:
+    for character in shown(text):
+        assert character in "\n\t" or unicodedata.category(character) not in ("Cc", "Cs"), repr(character)
+        assert character not in "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u061c\u200d\ufe0f"
+    assert "\n" not in on_one_line(text)
+
+
+@given(ANY_TEXT, st.integers(0, 40))
+def test_a_name_never_takes_more_room_than_it_has(text: str, width: int) -> None:
+    cut = middle_cut(text, width)
+    assert cut.cell_length <= width
+    if Content(on_one_line(text)).cell_length <= width:
+        assert cut.plain == on_one_line(text)
+
+
+def test_a_long_name_keeps_both_its_ends() -> None:
+    assert middle_cut("DeepSeek-R1-Distill-Qwen-14B-abliterated-Q4_K_M.gguf", 24).plain == "DeepSeek-R1-Dist…_M.gguf"
