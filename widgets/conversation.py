@@ -19,6 +19,7 @@ MOST_WIDGETS = 400
 KEPT_WIDGETS = 300
 MOST_PROMPT_LINES = 60
 """Lines of a question that are shown; a pasted file would fill the conversation."""
+MOST_PROMPT_CHARACTERS = 6_000
 
 
 class Conversation(VerticalScroll, can_focus=False):
@@ -65,17 +66,14 @@ class Conversation(VerticalScroll, can_focus=False):
     def ask(self, prompt: str) -> None:
         """Show a question and the place where its answer will come; the end comes back into view."""
         self.query(".welcome").remove()
-        lines = prompt.strip("\n").split("\n")
-        shown_lines = "\n".join(lines[:MOST_PROMPT_LINES])[: 200 * MOST_PROMPT_LINES]
+        text = prompt.strip("\n")
+        drawn = "\n".join(text.split("\n", MOST_PROMPT_LINES)[:MOST_PROMPT_LINES])[:MOST_PROMPT_CHARACTERS]
+        more = len(text) - len(drawn)
         self._add(
             [
                 BlockView(plain("you"), classes="name"),
-                BlockView(plain(shown_lines), classes="question"),
-                *(
-                    [self._remark(f"{len(lines) - MOST_PROMPT_LINES:,} more lines")]
-                    if len(lines) > MOST_PROMPT_LINES
-                    else []
-                ),
+                BlockView(plain(drawn), classes="question"),
+                *([self._remark(f"and {more:,} more characters")] if more else []),
                 BlockView(plain("homeai"), classes="name"),
             ]
         )

@@ -135,7 +135,8 @@ def ending(view: AnswerView) -> str:
         case "stop":
             return "finished"
         case "length":
-            return "cut at the set length"
+            thinking = view.reasoning_tokens > 0 and view.first_answer_ns is None
+            return "cut at the set length" + (", all of it thinking" if thinking else "")
         case "context":
             return "cut: the context is full"
         case "cancelled":

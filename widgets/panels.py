@@ -66,6 +66,8 @@ def header_line(frame: Frame, width: int) -> Content:
         model = model_words(loaded.ended.model, room)
     elif frame.load is not None and frame.load.running:
         model = load_line(frame.load, room)
+    elif frame.state.session is None or frame.state.engine.phase == "starting":
+        model = Content.styled("starting …", MUTED)
     else:
         model = Content.styled("no model loaded", MUTED)
     return columns(Content.assemble(name, model), right, width)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -12,10 +11,17 @@ from typing import TYPE_CHECKING, ClassVar
 from textual import on
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
-from textual.message import Message
 from textual.screen import Screen
 
-from homeai.app.bridge import Inbox, OpenSession, SessionLike, joined_texts, pressed_at
+from homeai.app.bridge import (
+    Inbox,
+    OpenSession,
+    SessionLike,
+    SessionOpened,
+    SessionRefused,
+    joined_texts,
+    pressed_at,
+)
 from homeai.app.chat_screen import ChatScreen
 from homeai.app.help_screen import HelpScreen
 from homeai.app.themes import DARK, LIGHT
@@ -74,18 +80,6 @@ class HomeaiApp(App[int]):
         Binding("pageup", "scroll(-1)", "Scroll up", show=False, priority=True),
         Binding("pagedown", "scroll(1)", "Scroll down", show=False, priority=True),
     ]
-
-    @dataclass
-    class SessionOpened(Message):
-        """The model was found and the session is there."""
-
-        session: SessionLike
-
-    @dataclass
-    class SessionRefused(Message):
-        """There is no model to chat with."""
-
-        error: HomeaiError
 
     def __init__(
         self,
@@ -146,11 +140,11 @@ class HomeaiApp(App[int]):
         try:
             self._session = self._open_session(self._inbox.put)
         except HomeaiError as error:
-            self.post_message(self.SessionRefused(error))
+            self.post_message(SessionRefused(error))
         except Exception as error:  # noqa: BLE001 - on a thread of its own it would be lost
             self.call_later(partial(self._handle_exception, error))
         else:
-            self.post_message(self.SessionOpened(self._session))
+            self.post_message(SessionOpened(self._session))
 
     def close_session(self) -> None:
         """End the probes and the engine, at most about three seconds; safe to call twice, also without a session."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from textual.message import Message
 
+from homeai.errors import HomeaiError
 from homeai.events import AnyFact, Channel, Sample, Sampler, Text
 from homeai.metrics.state import SessionState
 
@@ -43,6 +45,20 @@ OpenSession = Callable[[Callable[[AnyFact], None]], SessionLike]
 
 Raises `HomeaiError` when there is no model, or none that can chat.
 """
+
+
+@dataclass
+class SessionOpened(Message):
+    """The model was found and the session is there."""
+
+    session: SessionLike
+
+
+@dataclass
+class SessionRefused(Message):
+    """There is no model to chat with."""
+
+    error: HomeaiError
 
 
 class Inbox:

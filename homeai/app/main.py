@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import threading
 from collections.abc import Callable
@@ -38,8 +39,8 @@ def run_dashboard(settings: Settings, model_argument: str | None) -> int:
         lambda on_fact: _open_session(settings, model_argument, on_fact),
         sampler=settings.sampler(),
         system=settings.value("system") or None,
-        start_sampling=_start_sampling,
-        theme=settings.value("theme"),
+        start_sampling=start_sampling,
+        theme=settings.value("theme") or os.environ.get("TEXTUAL_THEME"),
         insist=model_argument is not None,
     )
     try:
@@ -103,7 +104,8 @@ def _open_session(settings: Settings, model_argument: str | None, on_fact: Calla
     return session
 
 
-def _start_sampling(session: SessionLike) -> Callable[[], None]:
+def start_sampling(session: SessionLike) -> Callable[[], None]:
+    """Let the probes of this machine read into the session's facts; returns what ends them."""
     import probes
     from probes.sampler import Sampler
 

@@ -8,6 +8,7 @@ import re
 import select
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -19,14 +20,12 @@ import pytest
 
 from tests.models.tiny import write_chat_model
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX pseudo-terminal")
+# Where one of these is missing there is no pseudo-terminal to test in.
+fcntl = pytest.importorskip("fcntl")
+pty = pytest.importorskip("pty")
+termios = pytest.importorskip("termios")
 
-if sys.platform != "win32":
-    import fcntl
-    import pty
-    import struct
-    import termios
-
+HANG_UP = signal.Signals["SIGHUP"]
 ROOT = Path(__file__).resolve().parents[2]
 CONTROL = re.compile(rb"\x1b\[[0-9;:?<>=$]*[A-Za-z]")
 MODES_OFF = (b"\x1b[?1049l", b"\x1b[?1000l", b"\x1b[?1003l", b"\x1b[?1006l", b"\x1b[?2004l", b"\x1b[?25h")
@@ -127,8 +126,8 @@ def assert_gone(processes: list[psutil.Process]) -> None:
 
 def test_a_question_an_answer_and_goodbye(terminal: Terminal) -> None:
     terminal.wait_for("CPU, ")
-    terminal.type("say=Rainbows are light.\r")
-    terminal.wait_for("Rainbows are light.")
+    terminal.type("say=Rainbows\nare light.\r")  # a bare newline is Ctrl+J
+    terminal.wait_for("are light.")
     terminal.wait_for("tokens")
     workers = children_of(terminal)
     terminal.type("\x11")
@@ -137,7 +136,7 @@ def test_a_question_an_answer_and_goodbye(terminal: Terminal) -> None:
     assert_gone(workers)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, HANG_UP, signal.SIGINT])
 @pytest.mark.parametrize("moment", ["loading", "idle", "writing"])
 def test_a_signal_ends_it_in_order_at_any_moment(number: signal.Signals, moment: str, environ: dict[str, str]) -> None:
     environ["HOMEAI_SCRIPT"] = "load_ms=60000" if moment == "loading" else "rate=50"
@@ -166,7 +165,7 @@ def test_a_terminal_that_goes_away_takes_the_program_and_its_worker_along(termin
     everything = [psutil.Process(terminal.process.pid), *children_of(terminal)]
     os.close(terminal.controller)
     os.close(terminal.terminal)
-    terminal.process.send_signal(signal.SIGHUP)
+    terminal.process.send_signal(HANG_UP)
     terminal.process.wait(10)
     assert_gone(everything)
 
@@ -216,6 +215,39 @@ def test_nothing_in_an_answer_acts_on_the_terminal(environ: dict[str, str]) -> N
         ):
             assert forbidden not in written, forbidden
         assert "␛[2J␛]0;X␇" in CONTROL.sub(b"", written).decode()
+        terminal.type("\x11")
+        assert terminal.wait() == 0
+    finally:
+        terminal.close()
+
+
+def test_a_crash_restores_the_terminal_and_is_told_in_a_sentence(environ: dict[str, str]) -> None:
+    broken = (
+        "import sys, homeai.app.app as app\n"
+        "app.HomeaiApp.action_help = lambda self: 1 // 0\n"
+        "from homeai.cli import main; sys.exit(main([]))"
+    )
+    terminal = Terminal([sys.executable, "-c", broken], environ)
+    try:
+        terminal.wait_for("CPU, ")
+        workers = children_of(terminal)
+        terminal.type("a secret\x1bOP")
+        assert terminal.wait() == 1
+        terminal.assert_restored()
+        told = terminal.output[terminal.output.rfind(b"\x1b[?1049l") :].decode()
+        assert "ZeroDivisionError" in told
+        assert "secret" not in told
+        assert_gone(workers)
+    finally:
+        terminal.close()
+
+
+def test_without_colours_it_still_works(environ: dict[str, str]) -> None:
+    terminal = Terminal([sys.executable, "-m", "homeai"], environ | {"NO_COLOR": "1"})
+    try:
+        terminal.wait_for("CPU, ")
+        terminal.type("say=Rainbows are light.\r")
+        terminal.wait_for("Rainbows are light.")
         terminal.type("\x11")
         assert terminal.wait() == 0
     finally:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from homeai.app.app import HomeaiApp
-from homeai.app.main import _start_sampling
+from homeai.app.main import start_sampling
 from homeai.clock import now_ns
 from homeai.events import AnyFact, Sampler
 from homeai.session import Session
@@ -23,7 +23,7 @@ def scripted_app(*, measured: bool = False) -> HomeaiApp:
         session.use_model(MODEL)
         return session
 
-    sampling = _start_sampling if measured else None
+    sampling = start_sampling if measured else None
     return HomeaiApp(open_session, sampler=Sampler(temperature=0.0), start_sampling=sampling)
 
 
@@ -39,7 +39,8 @@ async def test_a_question_is_answered_with_figures_that_add_up(app: HomeaiApp) -
             await until(pilot, lambda: "CPU, 2 threads" in screen_text(pilot))
             app.chat_screen.prompt.text = "say=**Yes**, it is:\n\n1. one\n2. two"
             await pilot.press("enter")
-            await until(pilot, lambda: " tokens" in screen_text(pilot))
+            await until(pilot, lambda: app._ended_view is not None)
+            await pilot.pause()
             shown = screen_text(pilot)
             assert "Yes, it is:" in shown
             assert "1. one" in shown

@@ -158,7 +158,31 @@ async def test_a_long_question_is_shown_in_part() -> None:
         await until(pilot, lambda: app.played.asked)
         await pilot.pause()
         assert app.played.asked[0].prompt.endswith("line 13999")
-        assert "· 13,940 more lines" in screen_text(pilot)
+        assert "more characters" in screen_text(pilot)
+        assert "line 59" in screen_text(pilot)
+        assert "line 60" not in screen_text(pilot)
+
+
+async def test_a_question_without_line_ends_is_shown_in_part_too() -> None:
+    app = StagedApp(*stories.session_facts())
+    async with app.run_test(size=SIZE) as pilot:
+        await ready(pilot)
+        app.chat_screen.prompt.text = "word " * 20_000 + "end"
+        await pilot.press("enter")
+        await until(pilot, lambda: app.played.asked)
+        await pilot.pause()
+        assert app.played.asked[0].prompt.endswith("end")
+        assert "and 94,003 more characters" in screen_text(pilot)
+
+
+async def test_the_mouse_does_not_take_the_cursor_out_of_the_box() -> None:
+    app = StagedApp(*stories.session_facts())
+    async with app.run_test(size=SIZE) as pilot:
+        await ready(pilot)
+        await pilot.click("#conversation")
+        await pilot.click("#side")
+        await pilot.press("tab", "x")
+        assert app.chat_screen.prompt.text == "x"
 
 
 async def test_a_very_long_talk_keeps_its_end_and_says_that_the_start_is_gone() -> None:
