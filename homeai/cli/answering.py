@@ -42,6 +42,9 @@ STOP_PATIENCE_S = 5.0
 _WAIT_S = 0.2 if sys.platform == "win32" else None
 """How long to wait for a fact before looking up: on Windows a signal does not end a wait, elsewhere it does."""
 
+TOLD_ONCE = ("cpu_only_build", "no_gpu_visible")
+"""Notices about this machine, true at every start: told the first time only, unless the GPU was asked for by name."""
+
 STDERR_LINES = 5
 """How many of a dead engine's last words are shown; its log has them all."""
 
@@ -68,7 +71,8 @@ class Conversation:
         self._settings = settings
         self._signals = signals
         self._inbox: queue.SimpleQueue[AnyFact | int] = queue.SimpleQueue()
-        self._told: set[tuple[str, str]] = set()
+        insisted = settings.resolved["gpu_layers"].source != "default"
+        self._told = set() if insisted else {code for code in TOLD_ONCE if _told_marker(code).exists()}
         self._model = model
         self._remembered = False
         self.session = Session(
@@ -176,7 +180,7 @@ class Conversation:
 class _Telling:
     """Shows one answer as its facts come: text on stdout, progress and notices on stderr."""
 
-    def __init__(self, answer_id: int, show_answer: bool, show_reasoning: bool, told: set[tuple[str, str]]) -> None:
+    def __init__(self, answer_id: int, show_answer: bool, show_reasoning: bool, told: set[str]) -> None:
         self._answer_id = answer_id
         self._show_answer = show_answer
         self._show_reasoning = show_reasoning
@@ -247,10 +251,18 @@ class _Telling:
         """Tell each notice once a session; in the middle of an answer they wait for its end."""
         held, self._held = self._held, []
         for notice in held:
-            if (notice.code, notice.message) not in self._told:
-                self._told.add((notice.code, notice.message))
-                self._passing.clear()
-                say_problem(notice.message, notice.help)
+            if notice.code in self._told or notice.message in self._told:
+                continue
+            self._told.add(notice.message)
+            self._passing.clear()
+            say_problem(notice.message, notice.help)
+            if notice.code in TOLD_ONCE:
+                with suppress(OSError):  # then it is told again the next time
+                    _told_marker(notice.code).touch()
+
+
+def _told_marker(code: str) -> Path:
+    return state_dir() / f"told-{code}"
 
 
 def _status(ended: Ended, signal_number: int) -> int:

@@ -164,6 +164,17 @@ def test_an_absurd_context_is_refused_before_it_is_allocated_with_what_would_fit
     assert fresh.one(LoadEnded).engine.context == 512
 
 
+def test_a_context_beyond_the_trained_one_is_used_and_told(fresh: Rig, tmp_path: Path) -> None:
+    model = write_chat_model(tmp_path / "tiny.gguf", context=512)
+    fresh.load(model, context=1024)
+    assert fresh.one(LoadEnded).engine.context == 1024
+    assert fresh.one(Notice).code == "context_beyond_trained"
+    fresh.facts.clear()
+    fresh.load(model, context=0)
+    assert fresh.one(LoadEnded).engine.context == 512
+    assert fresh.of(Notice) == []
+
+
 def test_a_load_that_fails_says_why_and_the_next_one_works(fresh: Rig, tmp_path: Path) -> None:
     good = write_chat_model(tmp_path / "tiny.gguf")
     cut = tmp_path / "cut.gguf"

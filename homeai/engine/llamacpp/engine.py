@@ -17,6 +17,7 @@ from homeai.engine.llamacpp.scheduler import Scheduler
 from homeai.engine.wire import Ask, Hello, Load
 from homeai.errors import EngineError, HomeaiError
 from homeai.events import Began, Device, Ended, Fault, LoadFailed, LoadStarted, Notice
+from homeai.units import count
 
 
 class LlamaCppBackend:
@@ -71,6 +72,7 @@ class LlamaCppBackend:
         self._emit(loaded.facts)
         self._scheduler = Scheduler(loaded, request.options, self._emit)
         self._tell_of_gpu(request, loaded)
+        self._tell_of_context(loaded)
 
     def ask(self, request: Ask, received_at_ns: int) -> None:
         """Queue a request; without a model it ends at once."""
@@ -146,6 +148,14 @@ class LlamaCppBackend:
             code, message = "nothing_offloaded", "A GPU is there, but llama.cpp put no layer on it."
             help = "The engine log says why; the model may not fit."
         self._emit(Notice(at_ns=now_ns(), code=code, message=message, help=help))
+
+
+    def _tell_of_context(self, loaded: Loaded) -> None:
+        trained, size = loaded.model.context_trained, loaded.context.size
+        if 0 < trained < size:
+            message = f"The context is {count(size)} tokens, but this model was trained with {count(trained)}."
+            help = f"Answers far into a long chat may be poor: --context {trained} keeps to what it knows."
+            self._emit(Notice(at_ns=now_ns(), code="context_beyond_trained", message=message, help=help))
 
 
 def _is_gpu(device: Device) -> bool:
