@@ -170,6 +170,15 @@ def test_a_terminal_that_goes_away_takes_the_program_and_its_worker_along(termin
     assert_gone(everything)
 
 
+def test_ctrl_z_without_a_shell_to_go_back_to_freezes_nothing(terminal: Terminal) -> None:
+    terminal.wait_for("CPU, ")
+    terminal.type("\x1a")
+    terminal.type("say=Still here.\r")
+    terminal.wait_for("Still here.")
+    terminal.type("\x11")
+    assert terminal.wait() == 0
+
+
 def test_a_worker_that_dies_leaves_the_screen_standing(terminal: Terminal) -> None:
     terminal.wait_for("CPU, ")
     terminal.type("tokens=50 at=10 die=9\r")
