@@ -32,7 +32,7 @@ class ExitCode(IntEnum):
 
 
 class HomeaiError(Exception):
-    """The root: `message` says what and why in one sentence, `help` what to do; `code` and `detail` are for programs."""
+    """The root: `message` says what and why in one sentence, `help` what to do; `code`, `detail` are for programs."""
 
     exit_code = ExitCode.FAILURE
 

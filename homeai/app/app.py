@@ -112,6 +112,8 @@ class HomeaiApp(App[int]):
         self._told: set[tuple[str, str]] = set()
         """Notices shown so far; each is said once."""
         self._engine_words = ""
+        self._has_no_session = False
+        """There is none and none will come: it was refused."""
         self.refusal: HomeaiError | None = None
         """Why there is no session, when the user named the model."""
         self.crash: Exception | None = None
@@ -173,12 +175,18 @@ class HomeaiApp(App[int]):
             status = int(message.error.exit_code)
             self.exit(status, return_code=status)
             return
+        self._has_no_session = True
         if self._waiting is not None:
             text, _ = self._waiting
             self._waiting = None
             self.chat_screen.conversation.end(None)
             self.chat_screen.prompt.give_back(text)
         self.chat_screen.alert(message.error.fault)
+
+    @property
+    def session(self) -> SessionLike | None:
+        """The open session; None before there is one."""
+        return self._session
 
     # --- asking -------------------------------------------------------------------------------------------------------
 
@@ -203,11 +211,11 @@ class HomeaiApp(App[int]):
         if self._session is not None and self._chat is not None:
             if not self._ask(self._session, self._chat, message.text, pressed_at_ns):
                 return
-        elif self._opener is not None and self._opener.is_alive():
+        elif self._has_no_session:
+            return
+        else:
             self._waiting = (message.text, pressed_at_ns)
             self.chat_screen.conversation.ask(message.text)
-        else:
-            return
         message.prompt.accepted()
 
     def _ask(self, session: SessionLike, chat: Chat, text: str, pressed_at_ns: int) -> bool:

@@ -36,10 +36,10 @@ def run_dashboard(settings: Settings, model_argument: str | None) -> int:
         Exception: Whatever ended the screen unexpectedly.
     """
     app = HomeaiApp(
-        lambda on_fact: _open_session(settings, model_argument, on_fact),
+        lambda on_fact: open_session(settings, model_argument, on_fact),
         sampler=settings.sampler(),
         system=settings.value("system") or None,
-        start_sampling=start_sampling,
+        start_sampling=_start_sampling,
         theme=settings.value("theme") or os.environ.get("TEXTUAL_THEME"),
         insist=model_argument is not None,
     )
@@ -71,7 +71,15 @@ async def _run(app: HomeaiApp) -> int:
     return status or 0
 
 
-def _open_session(settings: Settings, model_argument: str | None, on_fact: Callable[[AnyFact], None]) -> SessionLike:
+def _start_sampling(session: SessionLike) -> Callable[[], None]:
+    # Only now, after the first paint: the libraries behind the probes take their time to import.
+    from homeai.session.sampling import start_sampling
+
+    return start_sampling(session)
+
+
+def open_session(settings: Settings, model_argument: str | None, on_fact: Callable[[AnyFact], None]) -> SessionLike:
+    """Find the model, open a session and start to load; raises `HomeaiError` when there is nothing to load."""
     from homeai.models.choose import remember, resolve_model
     from homeai.places import log_dir, state_dir
     from homeai.session import Session
@@ -102,17 +110,3 @@ def _open_session(settings: Settings, model_argument: str | None, on_fact: Calla
     )
     session.use_model(model)
     return session
-
-
-def start_sampling(session: SessionLike) -> Callable[[], None]:
-    """Let the probes of this machine read into the session's facts; returns what ends them."""
-    import probes
-    from probes.sampler import Sampler
-
-    def engine_pid() -> int | None:
-        engine = session.state.engine
-        return engine.ready.pid if engine.phase == "ready" and engine.ready is not None else None
-
-    sampler = Sampler(probes.discover(probes.Scene(engine_pid=engine_pid)), session.record)
-    sampler.start()
-    return sampler.stop

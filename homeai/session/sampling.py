@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Protocol
 
 import probes
-from homeai.session.session import Session
+from homeai.events import Sample
+from homeai.metrics.state import SessionState
 from probes.sampler import Sampler
 
 
-def start_sampling(session: Session) -> Callable[[], None]:
+class Sampled(Protocol):
+    """What sampling needs of a session."""
+
+    @property
+    def state(self) -> SessionState:
+        """What the facts so far add up to."""
+
+    def record(self, sample: Sample) -> None:
+        """Put a reading among the facts."""
+
+
+def start_sampling(session: Sampled) -> Callable[[], None]:
     """Read every probe twice a second into the session's facts; call what is returned to end that."""
 
     def engine_pid() -> int | None:

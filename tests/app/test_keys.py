@@ -9,7 +9,7 @@ import pytest
 from textual.events import Paste
 from textual.message import Message
 
-from homeai.app.bridge import pressed_at
+from homeai.app.bridge import SessionOpened, pressed_at
 from homeai.app.help_screen import HelpScreen
 from homeai.clock import now_ns
 from homeai.errors import BrokenModelError, EngineError, ExitCode, NoModelError
@@ -316,6 +316,35 @@ async def test_a_question_before_the_session_is_there_waits_with_its_own_stamp()
         assert session.asked[0].prompt == "x"
         assert session.asked[0].at_ns <= pressed_before
         assert screen_text(pilot).count("  you  ") == 1
+
+
+@pytest.mark.parametrize("moment", ["before the opener starts", "between the opener's end and its message"])
+async def test_a_question_at_an_odd_moment_of_the_start_waits_too(moment: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = StagedApp()
+    held: list[object] = []
+    if moment == "before the opener starts":
+        monkeypatch.setattr(app, "_start_opening", lambda: held.append(None))
+    else:
+        post = app.post_message
+
+        def hold(message: Message) -> bool:
+            if isinstance(message, SessionOpened):
+                held.append(message)
+                return True
+            return post(message)
+
+        monkeypatch.setattr(app, "post_message", hold)
+    async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: held)
+        await pilot.press("x", "enter")
+        assert app.chat_screen.prompt.text == ""
+        monkeypatch.undo()
+        if isinstance(held[0], SessionOpened):
+            app.post_message(held[0])
+        else:
+            app._start_opening()
+        await until(pilot, lambda: app.stage is not None and app.stage.asked)
+        assert app.played.asked[0].prompt == "x"
 
 
 async def test_esc_takes_a_waiting_question_back() -> None:

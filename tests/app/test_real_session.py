@@ -7,10 +7,10 @@ from collections.abc import Callable
 import pytest
 
 from homeai.app.app import HomeaiApp
-from homeai.app.main import start_sampling
 from homeai.clock import now_ns
 from homeai.events import AnyFact, Sampler
 from homeai.session import Session
+from homeai.session.sampling import start_sampling
 from tests.app.stage import MODEL, screen_text, until
 from tests.engine.recorder import OPTIONS
 
