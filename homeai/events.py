@@ -304,6 +304,17 @@ class Tokenised(Fact, frozen=True, kw_only=True, tag="tokenised"):
     """KV cells that other sequences hold in the same unified cache."""
 
 
+class ChunkProgress(Fact, frozen=True, kw_only=True, tag="chunk_progress"):
+    """About how far the chunk under way is: `done` of `total` tokens to evaluate, estimated from the nodes computed.
+
+    Told only where a chunk takes so long that its end alone would leave people guessing.
+    """
+
+    answer_id: int
+    done: int
+    total: int
+
+
 class Prefilled(Fact, frozen=True, kw_only=True, tag="prefilled"):
     """A chunk of the prompt was read; its synchronised end is `at_ns`.
 
@@ -396,6 +407,7 @@ AnyFact = (
     | Began
     | Templated
     | Tokenised
+    | ChunkProgress
     | Prefilled
     | Tokens
     | Text

@@ -15,6 +15,7 @@ from msgspec.structs import replace as replace_fact
 from homeai.events import (
     AnyFact,
     Began,
+    ChunkProgress,
     Ended,
     EngineEnded,
     EngineReady,
@@ -59,7 +60,7 @@ READING_MAX = 1e18
 NOTICES = 200
 """Notices kept."""
 
-WorkFact = Queued | Began | Templated | Tokenised | Prefilled | Tokens | Text | StopRequested | Ended
+WorkFact = Queued | Began | Templated | Tokenised | ChunkProgress | Prefilled | Tokens | Text | StopRequested | Ended
 AnswerFact = Submitted | WorkFact
 EngineFact = EngineStarting | EngineReady | EngineEnded
 LoadFact = LoadStarted | LoadProgress | LoadEnded | LoadFailed
@@ -69,6 +70,8 @@ def fold(state: SessionState, fact: AnyFact) -> SessionState:
     """Return the state after one more fact."""
     match fact:
         case Tokens() | Text() | Prefilled() | Queued() | Began() | Templated() | Tokenised() | Ended():
+            return _answer_fact(state, fact)
+        case ChunkProgress():
             return _answer_fact(state, fact)
         case Submitted() | StopRequested():
             return _answer_fact(state, fact)
@@ -201,6 +204,8 @@ def _told(answer: AnswerState, fact: WorkFact) -> AnswerState:
             return _more_text(answer, fact)
         case Prefilled():
             return replace(answer, prefill=_more_prefill(answer.prefill, fact))
+        case ChunkProgress():
+            return replace(answer, chunk_progress=fact)
         case Queued():
             return replace(answer, queued=answer.queued or fact)
         case Began():

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from homeai.events import (
     Began,
+    ChunkProgress,
     Ended,
     EngineEnded,
     EngineReady,
@@ -172,6 +173,8 @@ class AnswerState:
     templated: Templated | None = None
     tokenised: Tokenised | None = None
     prefill: PrefillState | None = None
+    chunk_progress: ChunkProgress | None = None
+    """The newest estimate from inside a chunk; out of date once `prefill` is further."""
     tokens: TokenState = TokenState()
     answer_pieces: Series[str] = field(default_factory=Series)
     reasoning_pieces: Series[str] = field(default_factory=Series)

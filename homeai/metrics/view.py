@@ -24,7 +24,8 @@ from homeai.metrics.quantities import (
     stop_latency,
     ttft,
 )
-from homeai.metrics.quantity import Quantity
+from homeai.metrics.quantities.prefill_tps import EVALUATED_MIN
+from homeai.metrics.quantity import Quantity, rate
 from homeai.metrics.state import AnswerState, SessionState
 
 
@@ -68,6 +69,8 @@ class PromptView:
     chunks: int
     shared: bool
     """Some iterations also served other answers: the rate is a wall rate."""
+    estimated: bool = False
+    """`done`, and the rate before the first chunk's end, are the engine's estimate from inside a chunk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,6 +244,12 @@ def _prompt(answer: AnswerState) -> PromptView | None:
     total = tokenised.prompt - tokenised.reused
     done = answer.evaluated or 0
     per_second = prefill_tps.METRIC.compute(answer).value
+    inside = answer.chunk_progress if answer.ended is None else None
+    estimated = inside is not None and inside.done > done
+    if inside is not None and estimated:
+        done = inside.done
+        if per_second is None and done >= EVALUATED_MIN:
+            per_second = rate(done, inside.at_ns - tokenised.at_ns).value
     return PromptView(
         prompt=tokenised.prompt,
         reused=tokenised.reused,
@@ -252,4 +261,5 @@ def _prompt(answer: AnswerState) -> PromptView | None:
         saved_ns=round(tokenised.reused * 1e9 / per_second) if per_second else None,
         chunks=prefill.chunks if prefill is not None else 0,
         shared=prefill is not None and prefill.shared,
+        estimated=estimated,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -63,8 +64,14 @@ class Rig:
 
     def __init__(self) -> None:
         self.facts: list[AnyFact] = []
-        self.backend = LlamaCppBackend(self.facts.append)
+        self.listener: Callable[[AnyFact], None] | None = None
+        self.backend = LlamaCppBackend(self._hear)
         self._next = 1
+
+    def _hear(self, fact: AnyFact) -> None:
+        self.facts.append(fact)
+        if self.listener is not None:
+            self.listener(fact)
 
     def load(self, path: Path, **changes: Any) -> None:
         self.backend.load(load_request(path, **changes))

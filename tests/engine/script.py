@@ -14,6 +14,8 @@ What is said
     load_ms=N        how long a load takes (default 10)
     import_ms=N      how long the import takes (environment only)
     late=N           N more tokens are sent after a stopped answer has ended
+    slow=O:V:F       F times as slow with engine option O at value V, such as threads:1:2 (environment only); more
+                     of them after commas
     say=TEXT         the text, everything up to the end of the script, cut at spaces
 
 Misbehaviour, all at the moment `at`: import, load (environment only), prefill (the default) or the index of a token
@@ -30,6 +32,7 @@ Misbehaviour, all at the moment `at`: import, load (environment only), prefill (
     exit=CODE        ends the process with that code
     die=N            ends it by signal N
     deaf=1           the answer ignores stop and interruption but goes on
+    only=O:V         none of it but with engine option O at value V (environment only)
 """
 
 from __future__ import annotations
@@ -42,6 +45,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any, NoReturn
+
+from homeai.options import EngineOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +63,7 @@ class Script:
     load_ms: float = 10.0
     import_ms: float = 0.0
     late: int = 0
+    slow: str = ""
     say: str = ""
     at: str = "prefill"
     noise: int = 0
@@ -73,6 +79,7 @@ class Script:
     exit: int = -1
     die: int = 0
     deaf: int = 0
+    only: str = ""
 
     def reread(self, text: str) -> Script:
         """This script with the words of `text` over it. A value of the wrong kind is a ValueError."""
@@ -84,6 +91,23 @@ class Script:
             if name in kinds:
                 values[name] = kinds[name](value)
         return replace(self, **values)
+
+    def under(self, options: EngineOptions) -> Script:
+        """This script as it is for a model loaded with these options."""
+
+        def is_set(option: str, value: str) -> bool:
+            return str(getattr(options, option)) == value
+
+        factor = 1.0
+        for option, value, times in (each.split(":") for each in self.slow.split(",") if each):
+            factor *= float(times) if is_set(option, value) else 1.0
+        applies = not self.only or is_set(*self.only.split(":"))
+        return replace(
+            self,
+            rate=self.rate / factor,
+            prefill_rate=self.prefill_rate / factor,
+            at=self.at if applies else "never",
+        )
 
     def pieces(self) -> list[str]:
         """The texts of the tokens, the end token not counted."""

@@ -66,6 +66,7 @@ class ScriptedBackend:
 
     def __init__(self, emit: Emit) -> None:
         self._emit = emit
+        self._script = ENVIRONMENT
         self._live: dict[int, _Answer] = {}
         self._context = 0
         self._cache: list[str] = []
@@ -88,7 +89,7 @@ class ScriptedBackend:
         )
 
     def load(self, request: Load) -> None:
-        script = ENVIRONMENT
+        script = self._script = ENVIRONMENT.under(request.options)
         self._context = 0
         started_ns = now_ns()
         self._emit(
@@ -161,7 +162,7 @@ class ScriptedBackend:
     def ask(self, request: Ask, received_at_ns: int) -> None:
         self._emit(Queued(at_ns=received_at_ns, answer_id=request.answer_id, behind=tuple(self._live)))
         prompt = request.messages[-1].content
-        script = ENVIRONMENT.reread(prompt)
+        script = self._script.reread(prompt)
         words = [word for message in request.messages for word in (message.role, *message.content.split())]
         if script.prompt is not None:
             words = (words + [f"p{i}" for i in range(script.prompt)])[: script.prompt]

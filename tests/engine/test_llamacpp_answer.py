@@ -9,7 +9,9 @@ import pytest
 
 from homeai.engine.llamacpp.library import api
 from homeai.events import (
+    AnyFact,
     Began,
+    ChunkProgress,
     Ended,
     LoadEnded,
     LoadStarted,
@@ -216,3 +218,41 @@ def test_a_load_tells_its_spans_and_where_the_model_went(fresh: Rig) -> None:
         assert fresh.one(Notice).code == "cpu_only_build"
         fresh.load(starter(), gpu_layers=-1)
         assert len(fresh.of(Notice)) == 1
+
+
+def test_a_slow_chunk_tells_its_progress_from_inside(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every chunk is called slow here; on a real slow machine one takes many seconds."""
+    monkeypatch.setattr("homeai.engine.llamacpp.plan.SLOW_NS", 0)
+    monkeypatch.setattr("homeai.engine.llamacpp.scheduler.PROGRESS_NS", 0)
+    quick = rig.ids(rig.answer("Hello", GREEDY))
+    rig.backend.reset()
+    answer = rig.answer(LONG)
+    told = rig.of(ChunkProgress, answer)
+    chunks = rig.of(Prefilled, answer)
+    assert len(told) > 5 * len(chunks)
+    done = [fact.done for fact in told]
+    assert done == sorted(done)
+    assert done[0] < chunks[0].done
+    assert max(done) <= chunks[-1].total == told[0].total
+    for chunk, before in zip(chunks, [0, *(chunk.done for chunk in chunks)], strict=False):
+        inside = [fact.done for fact in told if chunk.started_at_ns < fact.at_ns < chunk.at_ns]
+        assert before <= inside[0] <= inside[-1] <= chunk.done
+    monkeypatch.undo()
+    rig.backend.reset()
+    assert rig.ids(rig.answer("Hello", GREEDY)) == quick
+
+
+def test_a_stop_inside_a_telling_chunk_acts_too(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("homeai.engine.llamacpp.plan.SLOW_NS", 0)
+    monkeypatch.setattr("homeai.engine.llamacpp.scheduler.PROGRESS_NS", 0)
+    answer = rig.ask(LONG)
+
+    def stop_at_the_first_progress(fact: AnyFact) -> None:
+        if isinstance(fact, ChunkProgress):
+            rig.backend.interrupt(answer)
+
+    rig.listener = stop_at_the_first_progress
+    rig.run()
+    rig.listener = None
+    assert rig.ended(answer).finish_reason == "cancelled"
+    assert rig.of(Prefilled, answer)[-1].done == 0

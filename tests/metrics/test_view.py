@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from homeai.events import (
     AnyFact,
+    ChunkProgress,
     EngineEnded,
     Fault,
     LoadFailed,
@@ -224,3 +225,22 @@ def test_an_answer_shows_its_own_load_after_another_one() -> None:
 def test_a_stop_after_the_end_does_not_show_as_stopping() -> None:
     facts = [*stories.whole_session(), StopRequested(at_ns=ms(12_000), answer_id=1)]
     assert not shown(facts, 12_001).stopping
+
+
+def test_progress_from_inside_a_long_chunk_is_shown_as_an_estimate_until_the_chunk_ends() -> None:
+    start = [*stories.session_facts(), *stories.prompt_facts()[:5]]
+    inside = [*start, ChunkProgress(at_ns=ms(1603), answer_id=1, done=128, total=604)]
+    prompt = shown(inside, 1700).prompt
+    assert prompt is not None
+    assert (prompt.done, prompt.total, prompt.estimated, prompt.chunks) == (128, 604, True, 0)
+    # Tokenised ended at 1003 ms: 128 tokens in 600 ms.
+    assert prompt.rate_tps == pytest.approx(128 / 0.6)
+    assert prompt.eta_ns == pytest.approx((604 - 128) / (128 / 0.6) * 1e9, rel=1e-6)
+    few = [*start, ChunkProgress(at_ns=ms(1603), answer_id=1, done=20, total=604)]
+    prompt = shown(few, 1700).prompt
+    assert prompt is not None
+    assert (prompt.done, prompt.rate_tps, prompt.eta_ns) == (20, None, None)
+    ended = [*inside, stories.prompt_facts()[5]]
+    prompt = shown(ended, 2103).prompt
+    assert prompt is not None
+    assert (prompt.done, prompt.estimated, prompt.chunks) == (256, False, 1)

@@ -149,7 +149,6 @@ class LlamaCppBackend:
             help = "The engine log says why; the model may not fit."
         self._emit(Notice(at_ns=now_ns(), code=code, message=message, help=help))
 
-
     def _tell_of_context(self, loaded: Loaded) -> None:
         trained, size = loaded.model.context_trained, loaded.context.size
         if 0 < trained < size:

@@ -35,6 +35,7 @@ class Loaded:
     prompts: PromptMaker
     facts: LoadEnded
     on_gpu: bool
+    graph_nodes: int | None
 
     def close(self) -> None:
         """Free the context, then the weights it refers to."""
@@ -125,7 +126,9 @@ def load(request: Load, emit: Emit, log: LogTail) -> Loaded:
         model=_model_facts(model, request, prompts.template_name),
         engine=_engine_facts(request, context, layout),
     )
-    return Loaded(model=model, context=context, prompts=prompts, facts=facts, on_gpu=on_gpu)
+    return Loaded(
+        model=model, context=context, prompts=prompts, facts=facts, on_gpu=on_gpu, graph_nodes=layout.graph_nodes
+    )
 
 
 class _Progress:

@@ -13,6 +13,9 @@ ALONE_TARGET_NS = 250_000_000
 SHARED_TARGET_NS = 100_000_000
 """How long an iteration may take while another answer waits for its next token."""
 
+SLOW_NS = 1_000_000_000
+"""From here on the progress inside an iteration is told; on two cores a 7B model reads 256 tokens in over 10 s."""
+
 ALONE_STEP = 256
 """A prompt that has the engine to itself is read in multiples of this. Smaller chunks read slower: on two cores with
 the starter model 32/64/128/192/256/512 tokens reach 0.63/0.84/0.91/0.94/1.00/1.00 of the best rate."""
@@ -76,6 +79,10 @@ class Budget:
             return min(step, self._largest)
         fitting = int(target_ns / self._per_token_ns) // step * step
         return min(max(fitting, step), self._next, self._largest)
+
+    def is_slow(self, tokens: int) -> bool:
+        """Whether an iteration of so many tokens will take long enough for its progress to be told from inside."""
+        return tokens >= SHARED_STEP and (self._per_token_ns is None or tokens * self._per_token_ns > SLOW_NS)
 
     def learn(self, tokens: int, took_ns: int) -> None:
         """Take in how long an iteration of this many tokens computed. Small ones say little about large ones."""

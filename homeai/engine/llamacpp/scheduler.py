@@ -24,6 +24,7 @@ from homeai.errors import ContextError, HomeaiError
 from homeai.events import (
     Began,
     Channel,
+    ChunkProgress,
     Ended,
     Fault,
     FinishReason,
@@ -38,6 +39,9 @@ from homeai.options import EngineOptions
 from homeai.platform.paging import major_faults
 from homeai.units import count
 
+PROGRESS_NS = 250_000_000
+"""Progress inside a long chunk is told this often."""
+
 
 class Scheduler:
     """Advances the answers of one loaded model."""
@@ -50,6 +54,8 @@ class Scheduler:
         self._pool = SlotPool(loaded.context, options.sequences)
         self._budget = Budget(fixed=options.iteration_tokens, largest=loaded.context.batch_size)
         self._prompts = loaded.prompts
+        # A GPU computes a graph as a whole: nothing is told from inside.
+        self._graph_nodes = None if loaded.on_gpu else loaded.graph_nodes
         self._queue: deque[tuple[Ask, int]] = deque()
         self._live: list[Answer] = []
         self._interrupted: set[int] = set()
@@ -228,7 +234,7 @@ class Scheduler:
         ]
         rows = self._context.fill(runs)
         compute_began_at_ns = self._lap(TEXT, served)
-        outcome = self._context.decode()
+        outcome = self._decode(shares)
         self._context.synchronise()
         at_ns = self._lap(COMPUTE, served)
         if outcome == ABORTED:
@@ -248,6 +254,25 @@ class Scheduler:
         for share, run, row in zip(shares, runs, rows, strict=True):
             if run.logits:
                 self._sample(share.answer, row, shared)
+
+    def _decode(self, shares: list[Share]) -> int:
+        reading = next((share for share in shares if share.answer.reading), None)
+        tokens = sum(share.count for share in shares)
+        if reading is None or not self._graph_nodes or not self._budget.is_slow(tokens):
+            return self._context.decode()
+        answer, count, nodes = reading.answer, reading.count, self._graph_nodes
+        total = answer.tokenised.prompt - answer.tokenised.reused
+        told_at_ns = now_ns()
+
+        def tell(computed: int) -> None:
+            nonlocal told_at_ns
+            at_ns = now_ns()
+            if at_ns - told_at_ns >= PROGRESS_NS:
+                told_at_ns = at_ns
+                done = answer.done + count * min(computed, nodes) // nodes
+                self._emit(ChunkProgress(at_ns=at_ns, answer_id=answer.id, done=done, total=total))
+
+        return self._context.decode_telling(tell)
 
     def _tell_chunk(self, answer: Answer, tokens: int, at_ns: int, shared: bool) -> None:
         answer.done += tokens
