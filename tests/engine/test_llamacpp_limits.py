@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -204,17 +206,14 @@ def test_cache_types_are_what_was_asked_for(fresh: Rig, tmp_path: Path, kind: st
     assert fresh.ended(fresh.answer("Hello", FIVE)).finish_reason == "length"
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells what is in the page cache")
 def test_a_cold_file_is_read_with_progress_and_called_cold(fresh: Rig, starter_path: Path, tmp_path: Path) -> None:
-    import os
-    import sys
-
-    if sys.platform != "linux":
-        pytest.skip("only Linux tells what is in the page cache")
     copy = tmp_path / "copy.gguf"
     copy.write_bytes(starter_path.read_bytes())
-    with copy.open("rb+") as file:
-        os.fsync(file.fileno())
-        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    if sys.platform == "linux":
+        with copy.open("rb+") as file:
+            os.fsync(file.fileno())
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
     fresh.load(copy)
     ended = fresh.one(LoadEnded)
     assert ended.page_cache == "cold"
