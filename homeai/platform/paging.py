@@ -2,60 +2,64 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
-
-def major_faults() -> int | None:
-    """Page faults of this process so far that had to wait for a disk; None where the system does not count them."""
-    if sys.platform == "win32":
-        return None
+if sys.platform != "win32":
     import resource
 
-    return resource.getrusage(resource.RUSAGE_SELF).ru_majflt
+    def major_faults() -> int | None:
+        """Page faults of this process so far that had to wait for a disk; None where the system does not count them."""
+        return resource.getrusage(resource.RUSAGE_SELF).ru_majflt
 
+else:
 
-def resident_pages(path: Path) -> bytes | None:
-    """One byte a page of the file, odd when the page is in the page cache; None where that cannot be known.
-
-    Linux only: `mincore` on a mapping of the file. The kernel answers "all resident" for files that the caller neither
-    owns nor may write, so those are unknown too.
-    """
-    if sys.platform != "linux":
+    def major_faults() -> int | None:
+        """Page faults of this process so far that had to wait for a disk; None where the system does not count them."""
         return None
+
+
+if sys.platform == "linux":
     import ctypes
     import mmap
+    import os
 
-    try:
-        with path.open("rb") as file:
-            status = os.fstat(file.fileno())
-            if status.st_size == 0:
-                return b""
-            if status.st_uid != os.geteuid() and not os.access(path, os.W_OK):
-                return None
-            libc = ctypes.CDLL(None, use_errno=True)
-            libc.mmap.restype = ctypes.c_void_p
-            libc.mmap.argtypes = [
-                ctypes.c_void_p,
-                ctypes.c_size_t,
-                ctypes.c_int,
-                ctypes.c_int,
-                ctypes.c_int,
-                ctypes.c_long,
-            ]
-            libc.mincore.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p]
-            libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
-            size = status.st_size
-            address = libc.mmap(None, size, mmap.PROT_READ, mmap.MAP_SHARED, file.fileno(), 0)
-            if address in (None, ctypes.c_void_p(-1).value):
-                return None
-            try:
-                pages = ctypes.create_string_buffer((size + mmap.PAGESIZE - 1) // mmap.PAGESIZE)
-                return pages.raw if libc.mincore(address, size, pages) == 0 else None
-            finally:
-                libc.munmap(address, size)
-    except OSError:
+    def resident_pages(path: Path) -> bytes | None:
+        """One byte a page of the file, odd when the page is in the page cache; None where that cannot be known.
+
+        By `mincore` on a mapping of the file. The kernel answers "all resident" for files that the caller neither owns
+        nor may write, so those are unknown too.
+        """
+        try:
+            with path.open("rb") as file:
+                status = os.fstat(file.fileno())
+                if status.st_uid != os.geteuid() and not os.access(path, os.W_OK):
+                    return None
+                return _mincore(file.fileno(), status.st_size) if status.st_size else b""
+        except OSError:
+            return None
+
+    def _mincore(descriptor: int, size: int) -> bytes | None:
+        # Not by Python's mmap: it gives the address of writable mappings only.
+        libc = ctypes.CDLL(None)
+        number, pointer, length = ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t
+        libc.mmap.restype = pointer
+        libc.mmap.argtypes = [pointer, length, number, number, number, ctypes.c_long]
+        libc.mincore.argtypes = [pointer, length, ctypes.c_char_p]
+        libc.munmap.argtypes = [pointer, length]
+        address = libc.mmap(None, size, mmap.PROT_READ, mmap.MAP_SHARED, descriptor, 0)
+        if address in (None, ctypes.c_void_p(-1).value):
+            return None
+        try:
+            pages = ctypes.create_string_buffer((size + mmap.PAGESIZE - 1) // mmap.PAGESIZE)
+            return pages.raw if libc.mincore(address, size, pages) == 0 else None
+        finally:
+            libc.munmap(address, size)
+
+else:
+
+    def resident_pages(path: Path) -> bytes | None:  # noqa: ARG001 - the twin needs it
+        """One byte a page of the file, odd when the page is in the page cache; None where that cannot be known."""
         return None
 
 
