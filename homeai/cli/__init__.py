@@ -15,7 +15,7 @@ from importlib import import_module
 
 from homeai.clock import now_ns
 
-COMMANDS = ("ask", "chat", "models", "config")
+COMMANDS = ("ask", "chat", "models", "config", "tune")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from homeai.cli.console import say, write
 from homeai.cli.parser import Parser, given_flags
+
+if TYPE_CHECKING:
+    from homeai.settings import Settings
 
 SUMMARY = "shows every setting with its value and where that comes from"
 
@@ -15,18 +20,23 @@ def parser() -> Parser:
     made = Parser(
         "homeai config",
         SUMMARY,
-        usage="[--json | --path] [flags]",
+        usage="[--json | --path | --keys] [flags]",
         examples=("homeai config", "homeai config --json", "${EDITOR:-nano} $(homeai config --path)"),
         notes=(
             "The settings file is TOML, one line a setting, with the names that this command shows:",
             '  model = "qwen3-4b"',
             '  context = "8k"',
             "  threads = 4",
+            "",
+            "Below the settings, keys of the dashboard may stand:",
+            "  [keys]",
+            '  new_chat = "f4"',
         ),
     )
     choice = made.add_mutually_exclusive_group()
     choice.add_argument("--json", action="store_true", help="print one JSON object")
     choice.add_argument("--path", action="store_true", help="print the place of the settings file, and nothing else")
+    choice.add_argument("--keys", action="store_true", help="print the dashboard's keys, also those not changed")
     made.add_settings(("model", "engine", "sampling", "program"))
     return made
 
@@ -38,11 +48,13 @@ def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:  # noqa: ARG0
     if arguments.path:
         write(f"{config_file()}\n")
         return 0
+    from homeai.app.commands import Keys, rows
     from homeai.settings import SETTINGS, load
 
-    settings = load(given_flags(arguments))
+    settings = _with_measurements(load(given_flags(arguments)))
     for warning in settings.warnings:
         say(f"homeai: {warning}")
+    keys = Keys(settings.keys)
     if arguments.json:
         import json
 
@@ -57,10 +69,34 @@ def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:  # noqa: ARG0
             }
             for setting in SETTINGS
         }
-        write(json.dumps({"schema": 1, "config_file": str(config_file()), "settings": shown}) + "\n")
+        shown_keys = {name: {"value": given, "origin": origin} for name, given, origin in rows(keys, every=True)}
+        write(
+            json.dumps({"schema": 1, "config_file": str(config_file()), "settings": shown, "keys": shown_keys}) + "\n"
+        )
         return 0
     from homeai.cli.table import table
 
-    rows = [(setting.key, settings.shown(setting.key) or "-", settings.origin(setting.key)) for setting in SETTINGS]
-    write(table(("setting", "value", "from"), rows))
+    shown_rows = [
+        (setting.key, settings.shown(setting.key) or "-", settings.origin(setting.key)) for setting in SETTINGS
+    ]
+    lines = [] if arguments.keys else shown_rows
+    write(table(("setting", "value", "from"), [*lines, *rows(keys, every=arguments.keys)]))
     return 0
+
+
+def _with_measurements(settings: Settings) -> Settings:
+    """The same with what was measured for the model that would run; without it when there is no such model."""
+    from homeai.errors import HomeaiError
+    from homeai.places import state_dir
+    from homeai.settings.tuned import FILE_NAME
+
+    if not (state_dir() / FILE_NAME).exists():
+        return settings  # without a look at models, which can take long on a slow disk
+    from homeai.models.choose import resolve_model
+
+    try:
+        folders = tuple(map(Path, settings.value("folders")))
+        model = resolve_model(settings.value("model"), folders=folders, state_dir=state_dir())
+    except HomeaiError:
+        return settings
+    return settings.for_model(model.path, model.size_bytes, state_dir())

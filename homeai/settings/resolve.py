@@ -6,6 +6,8 @@ The settings file is flat TOML, `key = value` with the keys of the table:
     folders = ["~/models"]
     context = "8k"
     threads = 4
+
+One section may follow, `[keys]`: see `homeai.settings.keys`.
 """
 
 from __future__ import annotations
@@ -14,12 +16,15 @@ import os
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from homeai.errors import UsageError
 from homeai.settings import tuned
+from homeai.settings.keys import SECTION as KEYS
+from homeai.settings.keys import WrittenKeys, read_keys
 from homeai.settings.kinds import Value, did_you_mean
 from homeai.settings.table import BY_KEY, SETTINGS, Machine, Setting
 
@@ -48,6 +53,8 @@ class Settings:
     machine: Machine
     resolved: Mapping[str, Resolved]
     warnings: tuple[str, ...] = ()
+    keys: Mapping[str, WrittenKeys] = field(default_factory=dict)
+    """What the settings file says of the dashboard's keys, by action, as it was written."""
 
     def value(self, key: str) -> Any:
         """The value in the setting's own type; the table says which. An unknown key raises KeyError."""
@@ -61,8 +68,13 @@ class Settings:
         """The value as it would be written on the command line; empty for one that is not set."""
         return BY_KEY[key].kind.show(self.value(key))
 
-    def with_measured(self, values: Mapping[str, object]) -> Settings:
-        """The same with measured values in place of defaults, as far as they make sense beside what was chosen."""
+    def with_measured(
+        self, values: Mapping[str, object], origins: Mapping[str, str] = MappingProxyType({})
+    ) -> Settings:
+        """The same with measured values in place of defaults, as far as they make sense beside what was chosen.
+
+        `origins` has more to say of where single values come from than that they were measured.
+        """
         given = {key: found for key, found in self.resolved.items() if found.source not in ("measured", "default")}
         settings = _complete(given, self.machine)
         for key, value in values.items():
@@ -70,21 +82,34 @@ class Settings:
             if setting is None or key in given:
                 continue
             try:
-                measured = Resolved(setting.kind.from_toml(value), "measured", _MEASURED)
+                measured = Resolved(setting.kind.from_toml(value), "measured", origins.get(key, _MEASURED))
                 settings = _complete(given | {key: measured}, self.machine)
             except (ValueError, UsageError):
                 continue  # not a value of this setting, or one that contradicts what the user chose
             given[key] = measured
-        return replace(settings, warnings=self.warnings)
+        return replace(settings, warnings=self.warnings, keys=self.keys)
+
+    def with_defaults(self, values: Mapping[str, tuple[Value, str]]) -> Settings:
+        """The same with other defaults, each with its reason: what one front end wants otherwise than the rest."""
+        changed = {
+            key: Resolved(value, "default", f"default: {reason}")
+            for key, (value, reason) in values.items()
+            if self.resolved[key].source == "default"
+        }
+        return replace(self, resolved={**self.resolved, **changed})
 
     def for_model(self, path: Path, size_bytes: int, state_dir: Path) -> Settings:
         """The same with what was measured on this machine, with the installed build, for this model."""
         file = state_dir / tuned.FILE_NAME
         if not file.exists():
             return self
-        model = tuned.model_name(path, size_bytes)
-        return self.with_measured(
-            tuned.measured(file, machine=self.machine.name, build=tuned.build_name(), model=model)
+        found = tuned.measured(file, self.measured_place(path, size_bytes))
+        return self.with_measured(found.values, found.origins)
+
+    def measured_place(self, path: Path, size_bytes: int) -> tuned.Place:
+        """What a measurement of a model under these settings is filed under."""
+        return tuned.Place(
+            self.machine.name, tuned.build_name(self.value("backend")), tuned.model_name(path, size_bytes)
         )
 
     def engine_options(self, context_trained: int | None = None) -> EngineOptions:
@@ -145,7 +170,11 @@ def resolve(flags: Mapping[str, object], environ: Mapping[str, str], toml_path: 
         if found:
             given[setting.key] = found
     settings = _complete(given, machine)
-    return replace(settings, warnings=settings.warnings + _odd_variables(environ))
+    return replace(
+        settings,
+        warnings=settings.warnings + _odd_variables(environ),
+        keys=read_keys(written.get(KEYS, {}), text, str(toml_path)),
+    )
 
 
 def _complete(given: Mapping[str, Resolved], machine: Machine) -> Settings:
@@ -205,7 +234,7 @@ def _read_toml(path: Path) -> tuple[Mapping[str, object], str]:
     except tomllib.TOMLDecodeError as problem:
         raise UsageError(f"{path} is not valid TOML: {problem}", code="usage") from problem
     for key, value in written.items():
-        if key in BY_KEY:
+        if key in BY_KEY or key == KEYS:
             continue
         place = _place(path, text, key)
         if isinstance(value, dict):

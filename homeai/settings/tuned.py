@@ -4,36 +4,139 @@ The file is JSON, one entry a measurement; a later one of the same machine, buil
 
     {"schema": 1, "entries": [{"machine": "AMD EPYC, 2 cores", "build": "0.3.36 7f3a…",
                                "model": "SmolLM2-135M-Instruct.Q4_1.gguf 98362432",
-                               "values": {"flash_attention": "off", "threads": 2}}]}
+                               "at": "2026-11-30T01:50:00.000+01:00",
+                               "values": {"flash_attention": "off"},
+                               "answer_ms": {"flash_attention": [4910.0, 5720.0]}}]}
+
+`values` has what is better than the default. `at` (when it was measured) and `answer_ms` (what a typical answer took
+with the value, and with the default) are for people and may be missing.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
+from typing import Any
+
+from homeai.units import span
 
 FILE_NAME = "tuned.json"
 SCHEMA = 1
 
 
-def measured(path: Path, *, machine: str, build: str, model: str) -> Mapping[str, object]:
-    """The values measured for this combination; empty when there are none.
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What a measurement holds for: it says nothing about another machine, build or model."""
+
+    machine: str
+    build: str
+    model: str
+
+    @property
+    def keys(self) -> dict[str, str]:
+        """The same as an entry of the file has it."""
+        return {"machine": self.machine, "build": self.build, "model": self.model}
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One entry of the file. The values are as they were found there: who uses them checks them."""
+
+    values: Mapping[str, object] = field(default_factory=dict)
+    origins: Mapping[str, str] = field(default_factory=dict)
+    """Where values come from, as far as the entry tells: `measured here 2026-11-30: 4.91 s against 5.72 s for ...`."""
+
+
+def measured(path: Path, place: Place) -> Measured:
+    """What was measured for this combination; without values when nothing was.
 
     A file that is damaged, or of a schema from the future, is no reason to fail: its measurements can be made again.
     """
-    try:
-        content = json.loads(path.read_bytes())
-    except (OSError, ValueError):
-        return {}
-    if not isinstance(content, dict) or content.get("schema") != SCHEMA or not isinstance(content.get("entries"), list):
-        return {}
-    wanted = {"machine": machine, "build": build, "model": model}
-    for entry in reversed(content["entries"]):
-        if isinstance(entry, dict) and {key: entry.get(key) for key in wanted} == wanted:
+    for entry in reversed(_content(path)["entries"]):
+        if _is_of(entry, place):
             values = entry.get("values")
-            return values if isinstance(values, dict) else {}
-    return {}
+            values = values if isinstance(values, dict) else {}
+            return Measured(values, {key: origin for key in values if (origin := _origin(entry, key))})
+    return Measured()
+
+
+def write_measured(
+    path: Path,
+    place: Place,
+    values: Mapping[str, object],
+    *,
+    at: str,
+    answer_ms: Mapping[str, tuple[float, float]],
+) -> None:
+    """Write down a measurement, whole or not at all.
+
+    What the file has beside it is kept: other combinations' entries, values of settings that were not measured now, and
+    keys of a later homeai. A damaged file, or one of a schema from the future, is replaced.
+
+    Args:
+        path: The file; it and its folder need not exist.
+        place: What was measured.
+        values: By setting the value that is better than the default; None where none is.
+        at: The wall time, ISO 8601.
+        answer_ms: By setting with a value: what a typical answer took with it, and with the default.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    content = _content(path)
+    entry: dict[str, Any] = {}
+    for old in content["entries"]:
+        if _is_of(old, place):
+            entry |= old
+    for name, measurement in (("values", values), ("answer_ms", {key: answer_ms.get(key) for key in values})):
+        before = entry.get(name)
+        merged = {**(before if isinstance(before, dict) else {}), **measurement}
+        entry[name] = {key: value for key, value in merged.items() if value is not None}
+    others = [old for old in content["entries"] if not _is_of(old, place)]
+    content["entries"] = [*others, entry | place.keys | {"at": at}]
+    _write(path, json.dumps(content, indent=1) + "\n")
+
+
+def _content(path: Path) -> dict[str, Any]:
+    """The file's object; one without entries where there is none that can be read."""
+    with suppress(OSError, ValueError, RecursionError):
+        content = json.loads(path.read_bytes())
+        if isinstance(content, dict) and content.get("schema") == SCHEMA and isinstance(content.get("entries"), list):
+            return content
+    return {"schema": SCHEMA, "entries": []}
+
+
+def _is_of(entry: object, place: Place) -> bool:
+    return isinstance(entry, dict) and {key: entry.get(key) for key in place.keys} == place.keys
+
+
+def _origin(entry: Mapping[str, Any], key: str) -> str:
+    try:
+        day = datetime.fromisoformat(entry["at"]).date().isoformat()
+        chosen, default = (span(float(took_ms) * 1e6) for took_ms in entry["answer_ms"][key])
+    except (KeyError, TypeError, ValueError, OverflowError):
+        return ""
+    return f"measured here {day}: {chosen} against {default} for a typical answer"
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    # Written beside and moved over, so that a crash or a full disk leaves the old one whole.
+    handle, temporary = tempfile.mkstemp(prefix=path.name, dir=path.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="ascii") as file:
+            file.write(text)
+        Path(temporary).replace(path)
+    except BaseException:
+        with suppress(OSError):
+            Path(temporary).unlink()
+        raise
 
 
 def model_name(path: Path, size_bytes: int) -> str:
@@ -41,11 +144,14 @@ def model_name(path: Path, size_bytes: int) -> str:
     return f"{path.name} {size_bytes}"
 
 
-def build_name() -> str:
+def build_name(backend: str = "homeai.engine.llamacpp") -> str:
     """What the installed engine is called in the file, without loading it: version, and a mark of its libraries.
 
-    A portable and a native build have one version and differ by a factor in speed; their libraries differ in size.
+    A portable and a native build have one version and differ by a factor in speed; their libraries differ in size. Of
+    another backend nothing is known but the name of its module.
     """
+    if backend != "homeai.engine.llamacpp":
+        return backend
     import hashlib
     from importlib import metadata, util
 

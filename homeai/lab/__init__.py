@@ -1,0 +1,1 @@
+"""Experiments built on sessions, one file each; `comparing` is what they share to tell a difference from noise."""
