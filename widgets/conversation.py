@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from textual.containers import VerticalScroll
 from textual.content import Content
@@ -26,6 +27,7 @@ class Conversation(VerticalScroll, can_focus=False):
     """Blocks under each other, the newest kept in view until the user scrolls away.
 
     Text comes in by `write` at most ten times a second, joined; only the open block at its end is laid out anew.
+    Asleep, behind another conversation, it only takes down what comes and draws it once it is woken.
     """
 
     DEFAULT_CSS = """
@@ -41,8 +43,15 @@ class Conversation(VerticalScroll, can_focus=False):
     }
     """
 
-    def __init__(self, *, id: str | None = None) -> None:
+    def __init__(self, *, id: str | None = None, thoughts_key: str = "Ctrl+T") -> None:
         super().__init__(id=id)
+        self._thoughts_key = thoughts_key
+        """The key that shows what was thought, as people write it."""
+        self._asleep = False
+        self._missed: list[Callable[[], None]] = []
+        """What came while it was asleep, in order."""
+        self._missed_text: tuple[Channel, list[str]] | None = None
+        """The text at its end, so that a whole answer is laid out at once."""
         self._stream: BlockStream | None = None
         self._channel: Channel = "answer"
         self._open: BlockView | None = None
@@ -58,13 +67,33 @@ class Conversation(VerticalScroll, can_focus=False):
         """Greet in an empty conversation."""
         self._add([BlockView(rows, classes="welcome")])
 
-    @property
-    def is_waiting(self) -> bool:
-        """Whether a question stands there whose answer has not ended."""
-        return self._stream is not None
+    def sleep(self) -> None:
+        """Draw nothing until `wake`."""
+        self._asleep, self.display = True, False
+
+    def wake(self) -> None:
+        """Show itself with everything that came meanwhile."""
+        self._asleep, self.display = False, True
+        self._end_missed_text()
+        missed, self._missed = self._missed, []
+        for draw in missed:
+            draw()
+
+    def _miss(self, draw: Callable[[], None]) -> None:
+        self._end_missed_text()
+        self._missed.append(draw)
+
+    def _end_missed_text(self) -> None:
+        if self._missed_text is not None:
+            channel, pieces = self._missed_text
+            self._missed_text = None
+            self._missed.append(partial(self.write, channel, "".join(pieces)))
 
     def ask(self, prompt: str) -> None:
         """Show a question and the place where its answer will come; the end comes back into view."""
+        if self._asleep:
+            self._miss(partial(self.ask, prompt))
+            return
         self.query(".welcome").remove()
         text = prompt.strip("\n")
         drawn = "\n".join(text.split("\n", MOST_PROMPT_LINES)[:MOST_PROMPT_LINES])[:MOST_PROMPT_CHARACTERS]
@@ -82,6 +111,12 @@ class Conversation(VerticalScroll, can_focus=False):
 
     def write(self, channel: Channel, text: str) -> None:
         """Show more of the answer."""
+        if self._asleep:
+            if self._missed_text is None or self._missed_text[0] != channel:
+                self._end_missed_text()
+                self._missed_text = (channel, [])
+            self._missed_text[1].append(text)
+            return
         if self._stream is None:
             self._stream = BlockStream()
         if channel != self._channel:
@@ -94,6 +129,9 @@ class Conversation(VerticalScroll, can_focus=False):
 
     def end(self, words: Content | None) -> None:
         """Finish the answer, with a line of words below it."""
+        if self._asleep:
+            self._miss(partial(self.end, words))
+            return
         if self._stream is not None:
             self._finish_channel()
             self._stream = None
@@ -104,16 +142,13 @@ class Conversation(VerticalScroll, can_focus=False):
 
     def remark(self, text: str) -> None:
         """Say something that is neither question nor answer; in the middle of an answer it waits for its end."""
+        if self._asleep:
+            self._miss(partial(self.remark, text))
+            return
         if self._open is not None:
             self._held.append(text)
         else:
             self._add([self._remark(text)])
-
-    def clear(self) -> None:
-        """Begin anew."""
-        self.remove_children()
-        self._stream, self._open, self._dropped, self._held = None, None, False, []
-        self.anchor()
 
     def _remark(self, text: str) -> BlockView:
         return BlockView(
@@ -131,7 +166,7 @@ class Conversation(VerticalScroll, can_focus=False):
         if self._channel == "reasoning":
             hidden = self.query(".reasoning.live").remove_class("live")
             if hidden and not self.has_class("show-reasoning"):
-                self._add([self._remark("thought before answering (Ctrl+T shows it)")])
+                self._add([self._remark(f"thought before answering ({self._thoughts_key} shows it)")])
         self._stream, self._open = BlockStream(), None
 
     def _show(self, block: Block, *, finished: bool) -> None:

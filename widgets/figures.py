@@ -6,7 +6,8 @@ always said in words or by a sign as well.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from textual.content import Content
 
@@ -33,6 +34,8 @@ PHASE_WORDS = {
     "finish": "finishing",
 }
 """What the engine does in a phase, as a person would say it."""
+
+_NO_CHATS: Mapping[int, str] = MappingProxyType({})
 
 
 def columns(left: Content, right: Content, width: int) -> Content:
@@ -91,8 +94,8 @@ def load_line(load: LoadView, width: int) -> Content:
     return Content("  ".join(words)).truncate(width, ellipsis=True)
 
 
-def doing_line(view: AnswerView, width: int) -> Content:
-    """What happens now, or how it ended, in a few words."""
+def doing_line(view: AnswerView, width: int, chats: Mapping[int, str] = _NO_CHATS) -> Content:
+    """What happens now, or how it ended, in a few words; `chats` has the titles of other answers' chats."""
     if view.live and view.stopping:
         text = "stopping …"
     elif view.live and view.phase == "load" and view.load is not None and view.load.running:
@@ -100,7 +103,7 @@ def doing_line(view: AnswerView, width: int) -> Content:
     elif view.live and view.phase == "prefill" and view.prompt is not None:
         text = _reading(view.prompt, width)
     elif view.live and view.phase == "queue" and view.queue_behind:
-        text = f"waiting for {len(view.queue_behind)} other answer{'s' if len(view.queue_behind) > 1 else ''}"
+        text = f"waiting for {_others(view.queue_behind, chats)}"
     elif view.live:
         text = PHASE_WORDS.get(view.phase or "", "working")
     else:
@@ -108,6 +111,28 @@ def doing_line(view: AnswerView, width: int) -> Content:
         if view.finish_reason == "cancelled" and view.stop_latency_ns is not None:
             text += f", {units.span(view.stop_latency_ns)} after the key"
     return Content(text).truncate(width, ellipsis=True)
+
+
+def together_line(view: AnswerView, width: int, chats: Mapping[int, str] = _NO_CHATS) -> Content:
+    """That other answers are, or were, computed together with this one; empty when none were."""
+    if view.beside:
+        text = f"computed together with {_others(view.beside, chats)}"
+    elif view.shared:
+        text = "partly computed together with another answer"
+    else:
+        return Content("")
+    line = Content(text)
+    if view.wait_other_ns:
+        longer = Content(f"{text}; {units.span(view.wait_other_ns)} of it for others alone")
+        line = longer if longer.cell_length <= width else line
+    return line.stylize_before(MUTED).truncate(width, ellipsis=True)
+
+
+def _others(answer_ids: Sequence[int], chats: Mapping[int, str]) -> str:
+    """`the answer in “Tell me of rainbows”`, `2 other answers`."""
+    if len(answer_ids) == 1 and (title := chats.get(answer_ids[0])):
+        return f"the answer in “{on_one_line(title)}”"
+    return "another answer" if len(answer_ids) == 1 else f"{len(answer_ids)} other answers"
 
 
 def _reading(prompt: PromptView, width: int) -> str:

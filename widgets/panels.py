@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from textual.content import Content
 
@@ -28,6 +29,7 @@ from widgets.figures import (
     placement,
     progress_fraction,
     rule,
+    together_line,
 )
 from widgets.foreign import on_one_line, shown
 from widgets.phase_table import phase_lines
@@ -41,8 +43,12 @@ class Frame:
 
     state: SessionState
     answer: AnswerView | None = None
-    """The answer going on, else the newest one."""
+    """The answer that is looked at: the newest, unless the user chose another."""
     load: LoadView | None = None
+    place: tuple[int, int] = (0, 0)
+    """The answer's number among those of its chat, and how many they are."""
+    chats: Mapping[int, str] = field(default_factory=dict)
+    """By the id of every answer under way the title of its chat."""
 
 
 def header_line(frame: Frame, width: int) -> Content:
@@ -77,11 +83,12 @@ def side_lines(frame: Frame, width: int, height: int) -> list[Content]:
     """The side panel: what did I wait for, how fast is it now, what does the machine do."""
     answer = frame.answer
     blank = Content("")
-    lines = [rule("this answer", width, f"{answer.number} of {answer.of}" if answer is not None else "")]
+    number, of = frame.place
+    lines = [rule("this answer", width, f"{number} of {of}" if of else "")]
     if answer is None:
         lines += [blank, *_before_the_first(frame, width)]
     else:
-        lines += [blank, headline(answer, width), *_doing(answer, width), *phase_lines(answer, width)]
+        lines += [blank, headline(answer, width), *_doing(frame, answer, width), *phase_lines(answer, width)]
         lines += [blank, rule("gaps between tokens", width), *_gaps(answer, width)]
     machine = [rule("machine", width), *machine_lines(frame.state.probes, width)]
     model = _model(frame, width)
@@ -103,11 +110,11 @@ def strip_lines(frame: Frame, width: int) -> list[Content]:
             first = words.truncate(width, ellipsis=True)
         return [first, Content(""), machine_line(frame.state.probes, width)]
     if answer.live:
-        second = doing_line(answer, width)
+        second = doing_line(answer, width, frame.chats)
         if (fraction := progress_fraction(answer)) is not None:
             second = columns(second, Content.styled(charts.meter(fraction, 10), ACCENT), width)
         if answer.phase == "decode":
-            second = _gap_strip(answer, width)
+            second = together_line(answer, width, frame.chats) if answer.beside else _gap_strip(answer, width)
     else:
         second = _gap_strip(answer, width) if answer.gaps.n else doing_line(answer, width)
     return [headline(answer, width), second, machine_line(frame.state.probes, width)]
@@ -139,11 +146,11 @@ def _last_words(tail: str) -> list[str]:
     return [line for line in tail.splitlines() if line.strip() and not line.startswith(dump)]
 
 
-def _doing(answer: AnswerView, width: int) -> list[Content]:
+def _doing(frame: Frame, answer: AnswerView, width: int) -> list[Content]:
     fraction = progress_fraction(answer)
-    line = doing_line(answer, width)
+    line = doing_line(answer, width, frame.chats)
     if fraction is None:
-        return [line.stylize_before(MUTED), Content("")]
+        return [line.stylize_before(MUTED), together_line(answer, width, frame.chats)]
     return [line, Content.styled(charts.meter(fraction, width), ACCENT)]
 
 

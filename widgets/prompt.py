@@ -16,9 +16,13 @@ MOST_CHARACTERS = 1_000_000
 
 
 class Prompt(TextArea):
-    """Enter sends, Ctrl+J begins a line; Up in the first row and Down in the last one go through the history.
+    """A key sends, another begins a line; Up in the first row and Down in the last one go through the history.
 
-    Shift+Enter begins a line too, in terminals that can tell it from Enter.
+    Args:
+        placeholder: What an empty box says.
+        id: The widget's.
+        send_keys: The keys that send.
+        new_line_keys: The keys that begin a line. Only some terminals can tell Shift+Enter from Enter.
     """
 
     DEFAULT_CSS = """
@@ -38,7 +42,7 @@ class Prompt(TextArea):
         prompt: Prompt
         text: str
         pressed_at_s: float
-        """The Enter key's own time, in seconds of Textual's message clock."""
+        """The key's own time, in seconds of Textual's message clock."""
 
         @property
         def control(self) -> Prompt:
@@ -57,7 +61,14 @@ class Prompt(TextArea):
             """The box it comes from."""
             return self.prompt
 
-    def __init__(self, placeholder: str = "", *, id: str | None = None) -> None:
+    def __init__(
+        self,
+        placeholder: str = "",
+        *,
+        id: str | None = None,
+        send_keys: Sequence[str] = ("enter",),
+        new_line_keys: Sequence[str] = ("ctrl+j", "shift+enter"),
+    ) -> None:
         super().__init__(
             id=id,
             placeholder=placeholder,
@@ -67,6 +78,8 @@ class Prompt(TextArea):
             tab_behavior="focus",
         )
         self.cursor_blink = False
+        self._send_keys = frozenset(send_keys)
+        self._new_line_keys = frozenset(new_line_keys)
         self._history: list[str] = []
         self._shown_entry = 0
         """Index into the history; its length stands for the draft."""
@@ -79,11 +92,11 @@ class Prompt(TextArea):
 
     async def _on_key(self, event: events.Key) -> None:
         match event.key:
-            case "enter":
+            case key if key in self._send_keys:
                 event.stop()
                 event.prevent_default()
                 self.post_message(self.Submitted(self, self.text, event.time))
-            case "ctrl+j" | "shift+enter":
+            case key if key in self._new_line_keys:
                 event.stop()
                 event.prevent_default()
                 self.insert("\n")

@@ -14,6 +14,7 @@ from homeai.events import AnyFact, Channel, Sample, Sampler, Text
 from homeai.metrics.state import SessionState
 
 if TYPE_CHECKING:
+    from homeai.models.modelfile import ModelFile
     from homeai.session import Chat
 
 
@@ -23,6 +24,9 @@ class SessionLike(Protocol):
     @property
     def state(self) -> SessionState:
         """What the facts so far add up to."""
+
+    def use_model(self, model: ModelFile) -> None:
+        """Want this model from now on and load it; raises `HomeaiError` when that cannot be, `busy` among them."""
 
     def open_chat(self, system: str | None = None) -> Chat:
         """Begin a conversation."""
@@ -90,12 +94,13 @@ def pressed_at(pressed_at_s: float, at_ns: int) -> int:
     return at_ns - age_ns
 
 
-def joined_texts(facts: list[AnyFact], answer_id: int | None) -> list[tuple[Channel, str]]:
-    """The text of this answer in these facts, joined to one piece for each change of channel."""
-    pieces: list[tuple[Channel, list[str]]] = []
+def joined_texts(facts: list[AnyFact]) -> list[tuple[int, Channel, str]]:
+    """The text in these facts by answer, joined to one piece for each change of channel."""
+    pieces: dict[int, list[tuple[Channel, list[str]]]] = {}
     for fact in facts:
-        if isinstance(fact, Text) and fact.answer_id == answer_id:
-            if not pieces or pieces[-1][0] != fact.channel:
-                pieces.append((fact.channel, []))
-            pieces[-1][1].append(fact.text)
-    return [(channel, "".join(texts)) for channel, texts in pieces]
+        if isinstance(fact, Text):
+            of_answer = pieces.setdefault(fact.answer_id, [])
+            if not of_answer or of_answer[-1][0] != fact.channel:
+                of_answer.append((fact.channel, []))
+            of_answer[-1][1].append(fact.text)
+    return [(answer_id, channel, "".join(texts)) for answer_id, parts in pieces.items() for channel, texts in parts]

@@ -9,6 +9,7 @@ from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Static
 
+from homeai.app.commands import Keys, Situation, footer
 from homeai.events import Fault
 from homeai.metrics.state import SessionState
 from widgets.conversation import Conversation
@@ -16,6 +17,7 @@ from widgets.lines import Lines
 from widgets.panels import Frame, alert_lines, header_line, side_lines, strip_lines
 from widgets.prompt import Prompt
 from widgets.prose import Row
+from widgets.tabs import Tab, tab_line
 
 LEAST_WIDTH, LEAST_HEIGHT = 40, 10
 
@@ -30,27 +32,43 @@ WELCOME = (
 
 
 class ChatScreen(Screen[None]):
-    """Shows what the application hands it; keys and decisions belong to the application."""
+    """Shows what the application hands it; keys and decisions belong to the application.
 
-    def __init__(self) -> None:
+    Args:
+        keys: Which keys the commands have.
+        number: The first chat's number.
+    """
+
+    def __init__(self, keys: Keys, number: int) -> None:
         super().__init__(id="chat")
+        self._keys = keys
+        self._number = number
+        """The chat that is shown."""
+        self._talks: dict[int, Conversation] = {}
         self.HORIZONTAL_BREAKPOINTS = [(0, "-tiny"), (LEAST_WIDTH, "-narrow"), (100, "-wide")]
         self.VERTICAL_BREAKPOINTS = [(0, "-flat"), (LEAST_HEIGHT, "-low"), (16, "-tall")]
         self._frame = Frame(SessionState())
         self._alert: tuple[Fault, str] | None = None
-        self._live = False
+        self._now = Situation()
+        self._tabs: tuple[Tab, ...] = ()
 
     def compose(self) -> ComposeResult:
         """Build the screen; which parts show is up to the style sheet and the window's size."""
         yield Lines(id="header")
+        yield Lines(id="tabs")
         with Horizontal(id="body"):
             with Vertical(id="left"):
-                yield Conversation(id="conversation")
+                yield self._new_talk(self._number)
                 yield Lines(id="alert")
                 yield Lines(id="strip")
                 with Horizontal(id="ask"):
                     yield Static("┃", id="mark", markup=False)
-                    yield Prompt("ask something", id="prompt")
+                    yield Prompt(
+                        "ask something",
+                        id="prompt",
+                        send_keys=self._keys.of("send"),
+                        new_line_keys=self._keys.of("new_line"),
+                    )
             yield Lines(id="side")
         yield Lines(id="keys")
         yield Static("", id="too-small", markup=False)
@@ -62,30 +80,53 @@ class ChatScreen(Screen[None]):
 
     @property
     def conversation(self) -> Conversation:
-        """What was said."""
-        return self.query_one("#conversation", Conversation)
+        """What was said in the chat that is shown."""
+        return self._talks[self._number]
+
+    def talk(self, number: int) -> Conversation:
+        """What was said in a chat."""
+        return self._talks[number]
+
+    def show_talk(self, number: int) -> None:
+        """Show this chat's conversation, a new one where there is none yet; the others go on unseen."""
+        if number not in self._talks:
+            new = self._new_talk(number)
+            self.query_one("#left").mount(new, before="#alert")
+            new.welcome(WELCOME)
+        self._number = number
+        for other, talk in self._talks.items():
+            if other != number:
+                talk.sleep()
+        self.conversation.wake()
+
+    def close_talk(self, number: int) -> None:
+        """Take a chat's conversation away; another one has to be shown next."""
+        self._talks.pop(number).remove()
+
+    def _new_talk(self, number: int) -> Conversation:
+        talk = self._talks[number] = Conversation(thoughts_key=self._keys.words("toggle_reasoning"))
+        return talk
 
     @property
     def prompt(self) -> Prompt:
         """Where the user types."""
         return self.query_one("#prompt", Prompt)
 
-    def show(self, frame: Frame) -> None:
-        """Show these figures."""
-        self._frame = frame
-        self._live = frame.answer is not None and frame.answer.live
+    def show(self, frame: Frame, now: Situation, tabs: tuple[Tab, ...] = ()) -> None:
+        """Show these figures, the keys that mean something, and the tabs where there are several chats."""
+        if (len(tabs) > 1) != (len(self._tabs) > 1):
+            self.set_class(len(tabs) > 1, "-several")
+            # It gets its width by the layout that follows.
+            self.call_after_refresh(self._draw)
+        self._frame, self._now, self._tabs = frame, now, tabs
         self._draw()
 
     def alert(self, fault: Fault | None, tail: str = "") -> None:
         """Say what went wrong, or take it away."""
-        self._alert = None if fault is None else (fault, tail)
-        self._draw_alert()
-
-    def begin_anew(self) -> None:
-        """Empty the conversation and greet again."""
-        self.alert(None)
-        self.conversation.clear()
-        self.conversation.welcome(WELCOME)
+        alert = None if fault is None else (fault, tail)
+        if alert != self._alert:
+            self._alert = alert
+            self._draw_alert()
 
     def on_resize(self, event: events.Resize) -> None:
         """Fit everything to the new size."""
@@ -103,12 +144,14 @@ class ChatScreen(Screen[None]):
             match lines.id:
                 case "header":
                     lines.show([header_line(frame, width)])
+                case "tabs":
+                    lines.show([tab_line(self._tabs, width)])
                 case "side":
                     lines.show(side_lines(frame, width, height))
                 case "strip":
                     lines.show(strip_lines(frame, width))
                 case "keys":
-                    lines.show([self._keys(width)])
+                    lines.show([self._footer(width)])
                 case _:
                     self._draw_alert()
 
@@ -119,12 +162,10 @@ class ChatScreen(Screen[None]):
             fault, tail = self._alert
             alert.show(alert_lines(fault, self.query_one("#left").content_size.width - 4, tail))
 
-    def _keys(self, width: int) -> Content:
-        """The keys that do something now, the most useful first; what does not fit is left out."""
-        keys = [("Esc", "stop")] if self._live else [("Enter", "send"), ("Ctrl+J", "new line")]
-        keys += [("F1", "help"), ("Ctrl+Q", "quit"), ("Ctrl+N", "new chat"), ("Ctrl+P", "commands")]
+    def _footer(self, width: int) -> Content:
+        """The keys that do something now; what does not fit is left out."""
         line = Content("")
-        for key, what in keys:
+        for key, what in footer(self._now, self._keys):
             piece = Content.assemble("  " if line else "", (key, "bold"), (f" {what}", "$foreground-muted"))
             if line.cell_length + piece.cell_length <= width:
                 line += piece

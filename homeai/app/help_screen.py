@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -10,22 +11,14 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
 
+from homeai.app.commands import COMMANDS, Keys
 from widgets.block_view import BlockView
 from widgets.prose import MUTED, Row
 
-KEYS = (
-    ("Enter", "sends the question"),
-    ("Ctrl+J", "begins a new line (Shift+Enter too, where the terminal knows it)"),
-    ("Up, Down", "go through your earlier questions, from the first and the last row"),
-    ("Esc", "stops the answer; what was read so far is kept for the next question"),
-    ("PgUp, PgDn", "scroll the conversation"),
-    ("Ctrl+N", "begins a new chat, with an empty context"),
-    ("Ctrl+T", "shows or hides what a model thought before it answered"),
-    ("Ctrl+C", "copies what is selected, else stops the answer"),
-    ("Ctrl+P", "lists all commands, colours among them"),
-    ("Ctrl+Z", "hands the terminal back to the shell; fg comes back"),
-    ("Ctrl+Q", "quits"),
-)
+if TYPE_CHECKING:
+    from homeai.app.app import HomeaiApp
+
+HISTORY = ("Up, Down", "go through your earlier questions, from the first and the last row")
 WORDS = (
     ("first token after", "from your Enter key to the first piece of the answer: the wait"),
     ("prefill", "the model reads your prompt; many tokens at once, so this is fast"),
@@ -42,29 +35,46 @@ WORDS = (
 
 
 class HelpScreen(ModalScreen[None]):
-    """A page over the chat; Esc or F1 goes back."""
+    """A page over the chat; Esc or the key that opened it goes back.
+
+    Args:
+        keys: Which keys the commands have.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,f1,q", "dismiss", "Back"),
+        Binding("escape,q", "dismiss", "Back"),
         Binding("down,j", "scroll_by(1)", "Down", show=False),
         Binding("up,k", "scroll_by(-1)", "Up", show=False),
     ]
 
+    def __init__(self, keys: Keys) -> None:
+        super().__init__()
+        self._keys = keys
+
     def compose(self) -> ComposeResult:
         """One text in a box that scrolls."""
         with VerticalScroll(id="help"):
-            yield BlockView(page())
+            yield BlockView(page(self._keys))
 
     def action_scroll_by(self, lines: int) -> None:
         """Move the page by some lines."""
         self.query_one("#help", VerticalScroll).scroll_relative(y=lines, animate=False)
 
 
-def page() -> list[Row]:
+def turn_help(app: HomeaiApp) -> None:
+    """Open the page, or close it where it is open."""
+    if isinstance(app.screen, HelpScreen):
+        app.screen.dismiss()
+    else:
+        app.push_screen(HelpScreen(app.keys))
+
+
+def page(keys: Keys) -> list[Row]:
     """The text."""
+    commands = [(keys.all_words(command.id), command.help) for command in COMMANDS if keys.of(command.id)]
     return [
         _title("Keys"),
-        *_table(KEYS),
+        *_table((*commands, HISTORY)),
         _title(""),
         _title("Words"),
         *_table(WORDS),
@@ -77,5 +87,5 @@ def _title(words: str) -> Row:
     return Row(Content.styled(words, "bold $primary"))
 
 
-def _table(rows: tuple[tuple[str, str], ...]) -> list[Row]:
-    return [Row(Content(words), Content.styled(f"  {name:<19}", "bold"), " " * 21) for name, words in rows]
+def _table(rows: Sequence[tuple[str, str]]) -> list[Row]:
+    return [Row(Content(words), Content.styled(f"  {name:<21}", "bold"), " " * 23) for name, words in rows]

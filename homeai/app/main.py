@@ -13,12 +13,18 @@ from typing import TYPE_CHECKING
 
 from homeai.app.app import HomeaiApp
 from homeai.app.bridge import SessionLike
+from homeai.app.commands import Keys
 from homeai.clock import now_ns
 from homeai.events import AnyFact, Fault, LoadEnded, Notice
 from homeai.platform import ENDING_SIGNALS
 
 if TYPE_CHECKING:
     from homeai.settings import Settings
+
+
+SEQUENCES = 4
+"""Answers that are written beside each other: more open chats at work than that are rare at home, and an empty
+sequence costs nothing but a few kilobytes."""
 
 
 def run_dashboard(settings: Settings, model_argument: str | None) -> int:
@@ -32,13 +38,15 @@ def run_dashboard(settings: Settings, model_argument: str | None) -> int:
         model_argument: A path or a name; None means the last model used, else the starter.
 
     Raises:
-        HomeaiError: The model that was named is not there or cannot chat.
+        HomeaiError: The model that was named is not there or cannot chat, or the settings file gives keys that cannot
+            be.
         Exception: Whatever ended the screen unexpectedly.
     """
     app = HomeaiApp(
         lambda on_fact: open_session(settings, model_argument, on_fact),
         sampler=settings.sampler(),
         system=settings.value("system") or None,
+        keys=Keys(settings.keys),
         start_sampling=_start_sampling,
         theme=settings.value("theme") or os.environ.get("TEXTUAL_THEME"),
         insist=model_argument is not None,
@@ -91,6 +99,7 @@ def open_session(settings: Settings, model_argument: str | None, on_fact: Callab
         model_argument, folders=tuple(map(Path, settings.value("folders"))), state_dir=state_dir(), notice=notice
     )
     settings = settings.for_model(model.path, model.size_bytes, state_dir())
+    settings = settings.with_defaults({"sequences": (SEQUENCES, "for chats beside each other in the dashboard")})
 
     def write_down() -> None:
         with suppress(OSError):  # a full disk is no reason to give no answer

@@ -129,10 +129,14 @@ class AnswerView:
     """0..1."""
     queue_behind: tuple[int, ...]
     """Ids of the answers that it waits for, or waited for."""
+    beside: tuple[int, ...]
+    """Ids of the answers that are computed together with this one right now."""
     load: LoadView | None
     """The load that this answer waits for or used."""
     shared: bool
     """Some iterations also served other answers: rates are wall rates."""
+    wait_other_ns: int
+    """Time so far in which the engine computed for others only, prefill and decode together."""
 
 
 __all__ = [
@@ -193,8 +197,21 @@ def view(state: SessionState, answer_id: int, now_ns: int) -> AnswerView:
         context_size=answer.tokenised.context if answer.tokenised is not None else None,
         context_fill=context_fill.METRIC.compute(answer).value,
         queue_behind=answer.queued.behind if answer.queued is not None else (),
+        beside=_beside(state, answer),
         load=load_of(state, answer, now_ns, paid=spans["load"].span.value not in (None, 0)),
         shared=answer.shared,
+        wait_other_ns=answer.tokens.decode_parts.wait_other_ns
+        + (0 if answer.prefill is None else answer.prefill.parts.wait_other_ns),
+    )
+
+
+def _beside(state: SessionState, answer: AnswerState) -> tuple[int, ...]:
+    if answer.ended is not None or answer.began is None:
+        return ()
+    return tuple(
+        other.answer_id
+        for other in state.answers.values()
+        if other.ended is None and other.began is not None and other is not answer
     )
 
 

@@ -39,6 +39,7 @@ class Stage:
         self.asked: list[Submitted] = []
         self.stopped: list[int] = []
         self.chats: list[Chat] = []
+        self.models: list[ModelFile] = []
         self.samples: list[Sample] = []
         self.closed = 0
         self.refuse: Exception | None = None
@@ -48,6 +49,9 @@ class Stage:
         for fact in facts:
             self.state = fold(self.state, fact)
             self._on_fact(fact)
+
+    def use_model(self, model: ModelFile) -> None:
+        self.models.append(model)
 
     def open_chat(self, system: str | None = None) -> Chat:
         self.chats.append(Chat(len(self.chats) + 1, system))
@@ -110,7 +114,7 @@ async def ready(pilot: Pilot[Any]) -> StagedApp:
     """Wait for the staged session to be taken and its first facts to be shown."""
     app = pilot.app
     assert isinstance(app, StagedApp)
-    await until(pilot, lambda: app.stage is not None and app.stage.chats and not app.waits_for_facts)
+    await until(pilot, lambda: app.session is not None and not app.waits_for_facts)
     await pilot.pause()
     return app
 

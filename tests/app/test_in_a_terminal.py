@@ -232,8 +232,8 @@ def test_nothing_in_an_answer_acts_on_the_terminal(environ: dict[str, str]) -> N
 
 def test_a_crash_restores_the_terminal_and_is_told_in_a_sentence(environ: dict[str, str]) -> None:
     broken = (
-        "import sys, homeai.app.app as app\n"
-        "app.HomeaiApp.action_help = lambda self: 1 // 0\n"
+        "import sys, homeai.app.help_screen as help_screen\n"
+        "help_screen.turn_help = lambda app: 1 // 0\n"
         "from homeai.cli import main; sys.exit(main([]))"
     )
     terminal = Terminal([sys.executable, "-c", broken], environ)

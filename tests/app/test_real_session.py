@@ -9,6 +9,7 @@ import pytest
 from homeai.app.app import HomeaiApp
 from homeai.clock import now_ns
 from homeai.events import AnyFact, Sampler
+from homeai.metrics.view import AnswerView
 from homeai.session import Session
 from homeai.session.sampling import start_sampling
 from tests.app.stage import MODEL, screen_text, until
@@ -27,6 +28,13 @@ def scripted_app(*, measured: bool = False) -> HomeaiApp:
     return HomeaiApp(open_session, sampler=Sampler(temperature=0.0), start_sampling=sampling)
 
 
+def newest(app: HomeaiApp) -> AnswerView:
+    """The view of the current chat's newest answer, which ended."""
+    chat = app.desk.current
+    assert chat.newest_id is not None
+    return chat.ended[chat.newest_id]
+
+
 @pytest.fixture
 def app(monkeypatch: pytest.MonkeyPatch) -> HomeaiApp:
     monkeypatch.setenv("HOMEAI_SCRIPT", "load_ms=50 rate=300 prompt=100 prefill_rate=2000 chunk=16")
@@ -39,14 +47,14 @@ async def test_a_question_is_answered_with_figures_that_add_up(app: HomeaiApp) -
             await until(pilot, lambda: "CPU, 2 threads" in screen_text(pilot))
             app.chat_screen.prompt.text = "say=**Yes**, it is:\n\n1. one\n2. two"
             await pilot.press("enter")
-            await until(pilot, lambda: app._ended_view is not None)
+            await until(pilot, lambda: app.desk.current.ended)
             await pilot.pause()
             shown = screen_text(pilot)
             assert "Yes, it is:" in shown
             assert "1. one" in shown
             assert "first token after" in shown
-            assert app._ended_view is not None
-            rows = {row.name: row.span_ns for row in app._ended_view.rows}
+            assert app.desk.current.ended
+            rows = {row.name: row.span_ns for row in newest(app).rows}
             total = rows.pop("total")
             assert total is not None
             assert sum(span for span in rows.values() if span is not None) == total
@@ -57,18 +65,19 @@ async def test_a_question_is_answered_with_figures_that_add_up(app: HomeaiApp) -
 async def test_esc_stops_within_a_quarter_of_a_second_and_the_text_stays(app: HomeaiApp) -> None:
     try:
         async with app.run_test(size=SIZE) as pilot:
-            await until(pilot, lambda: app._chat is not None)
+            await until(pilot, lambda: app.session is not None)
             app.chat_screen.prompt.text = "tokens=5000 rate=100"
             await pilot.press("enter")
             await until(pilot, lambda: "w20" in screen_text(pilot))
             pressed_ns = now_ns()
             await pilot.press("escape")
-            await until(pilot, lambda: app._ended_view is not None)
+            await until(pilot, lambda: app.desk.current.ended)
             assert now_ns() - pressed_ns < 1_000_000_000
-            assert app._ended_view is not None
-            assert app._ended_view.finish_reason == "cancelled"
-            assert app._ended_view.stop_latency_ns is not None
-            assert app._ended_view.stop_latency_ns < 250_000_000
+            assert app.desk.current.ended
+            answer = newest(app)
+            assert answer.finish_reason == "cancelled"
+            assert answer.stop_latency_ns is not None
+            assert answer.stop_latency_ns < 250_000_000
             await pilot.pause()
             assert "stopped · first token" in screen_text(pilot)
             assert "w20" in screen_text(pilot)
@@ -79,7 +88,7 @@ async def test_esc_stops_within_a_quarter_of_a_second_and_the_text_stays(app: Ho
 async def test_an_engine_that_dies_is_told_and_the_next_question_is_answered(app: HomeaiApp) -> None:
     try:
         async with app.run_test(size=SIZE) as pilot:
-            await until(pilot, lambda: app._chat is not None)
+            await until(pilot, lambda: app.session is not None)
             app.chat_screen.prompt.text = "tokens=50 rate=200 at=20 cry=CUDA_error:_out_of_memory die=6"
             await pilot.press("enter")
             await until(pilot, lambda: "✗" in screen_text(pilot), within_s=5)
@@ -113,9 +122,9 @@ async def test_the_machine_is_measured_and_becomes_part_of_the_facts(monkeypatch
             await until(pilot, lambda: "RAM " in screen_text(pilot))
             app.chat_screen.prompt.text = "tokens=60"
             await pilot.press("enter")
-            await until(pilot, lambda: app._ended_view is not None)
-            assert app._session is not None
-            state = app._session.state
+            await until(pilot, lambda: app.desk.current.ended)
+            assert app.session is not None
+            state = app.session.state
             assert {"cpu", "memory"} <= set(state.probes)
             assert "engine_rss_bytes" in state.probes["memory"].last.values
             assert state.answers[1].machine["cpu"]["machine_percent"].n >= 1
@@ -128,12 +137,12 @@ async def test_leaving_in_the_middle_ends_the_worker(app: HomeaiApp) -> None:
     import psutil
 
     async with app.run_test(size=SIZE) as pilot:
-        await until(pilot, lambda: app._chat is not None)
+        await until(pilot, lambda: app.session is not None)
         app.chat_screen.prompt.text = "tokens=5000 rate=100"
         await pilot.press("enter")
         await until(pilot, lambda: "w5" in screen_text(pilot))
-        assert app._session is not None
-        ready = app._session.state.engine.ready
+        assert app.session is not None
+        ready = app.session.state.engine.ready
         assert ready is not None
         await pilot.press("ctrl+q")
     app.close_session()

@@ -179,7 +179,7 @@ async def test_the_mouse_does_not_take_the_cursor_out_of_the_box() -> None:
     app = StagedApp(*stories.session_facts())
     async with app.run_test(size=SIZE) as pilot:
         await ready(pilot)
-        await pilot.click("#conversation")
+        await pilot.click("Conversation")
         await pilot.click("#side")
         await pilot.press("tab", "x")
         assert app.chat_screen.prompt.text == "x"

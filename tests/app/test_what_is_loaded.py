@@ -17,10 +17,10 @@ from tests.app.stage import until
 async def main():
     app = scripted_app(measured=True)
     async with app.run_test(size=(120, 36)) as pilot:
-        await until(pilot, lambda: app._chat is not None)
+        await until(pilot, lambda: app.session is not None)
         app.chat_screen.prompt.text = "go"
         await pilot.press("enter")
-        await until(pilot, lambda: app._ended_view is not None)
+        await until(pilot, lambda: app.desk.current.ended)
     app.close_session()
 
 asyncio.run(main())

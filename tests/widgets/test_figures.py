@@ -175,7 +175,9 @@ def test_an_answer_that_waits_says_what_for() -> None:
     assert doing_line(answer_of(loading, 700), 90).plain == "loading  62 %  58.2 MiB of 93.8 MiB  201 MiB/s  490 ms"
     queued = Queued(at_ns=ms(1001), answer_id=2, behind=(1,))
     behind = [*stories.session_facts(), stories.submitted(1000, 2), queued]
-    assert doing_line(answer_of(behind, 1500, answer_id=2), 80).plain == "waiting for 1 other answer"
+    assert doing_line(answer_of(behind, 1500, answer_id=2), 80).plain == "waiting for another answer"
+    told = doing_line(answer_of(behind, 1500, answer_id=2), 80, {1: "Tell me of [b]rainbows"})
+    assert told.plain == "waiting for the answer in “Tell me of [b]rainbows”"
     stopping = [*PREFILL, StopRequested(at_ns=ms(2600), answer_id=1)]
     assert doing_line(answer_of(stopping, 2700), 80).plain == "stopping …"
 

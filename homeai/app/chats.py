@@ -1,0 +1,108 @@
+"""The commands of the conversation and of the chats that are open beside each other."""
+
+from __future__ import annotations
+
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from homeai.app import asking
+
+if TYPE_CHECKING:
+    from homeai.app.app import HomeaiApp
+    from homeai.app.desk import OpenChat
+
+SURE_WITHIN_S = 4.0
+"""So long the second press of the key that closes a chat is waited for, and its hint shown."""
+
+
+def stop(app: HomeaiApp) -> None:
+    """Stop the current chat's answer, or take its waiting question back."""
+    asking.stop(app, app.desk.current)
+
+
+def copy_or_stop(app: HomeaiApp) -> None:
+    """Copy the selected text; without one stop the answer; without one say how to quit."""
+    selected = app.chat_screen.prompt.selected_text or app.screen.get_selected_text()
+    if selected:
+        app.copy_to_clipboard(selected)
+        app.screen.clear_selection()
+    elif app.desk.current.is_busy:
+        stop(app)
+    else:
+        app.notify(f"{app.keys.words('quit') or 'The list of commands'} quits.", timeout=3)
+
+
+def new_chat(app: HomeaiApp) -> None:
+    """Open a chat beside the others, which go on; an empty one is not opened twice."""
+    blank = next((chat for chat in app.desk if chat.is_blank), None)
+    go_to(app, blank or app.desk.open())
+
+
+def next_chat(app: HomeaiApp) -> None:
+    """Go to the next tab."""
+    go_to(app, app.desk.beside(1))
+
+
+def previous_chat(app: HomeaiApp) -> None:
+    """Go to the tab before."""
+    go_to(app, app.desk.beside(-1))
+
+
+def close_chat_if_sure(app: HomeaiApp) -> None:
+    """Close the current chat; where something was said in it, at the second press only."""
+    chat, now = app.desk.current, monotonic()
+    if chat.is_blank or (chat.number == app.closing[0] and now < app.closing[1]):
+        close_chat(app)
+        return
+    app.closing = (chat.number, now + SURE_WITHIN_S)
+    app.notify(f"{app.keys.words('close_chat')} again closes this chat for good.", timeout=SURE_WITHIN_S)
+
+
+def close_chat(app: HomeaiApp) -> None:
+    """Stop the current chat's answer and take the chat away."""
+    chat = app.desk.current
+    asking.stop(app, chat)
+    app.desk.close(chat)
+    app.chat_screen.close_talk(chat.number)
+    app.clear_notifications()
+    _show_current(app)
+
+
+def go_to(app: HomeaiApp, chat: OpenChat) -> None:
+    """Show a chat: its conversation, its draft, its figures."""
+    if chat is not app.desk.current:
+        app.desk.current.draft = app.chat_screen.prompt.text
+        app.desk.show(chat)
+        _show_current(app)
+
+
+def _show_current(app: HomeaiApp) -> None:
+    chat, prompt = app.desk.current, app.chat_screen.prompt
+    app.chat_screen.show_talk(chat.number)
+    prompt.load_text(chat.draft)
+    prompt.move_cursor(prompt.document.end)
+    app.redraw()
+
+
+def toggle_reasoning(app: HomeaiApp) -> None:
+    """Show or hide what the model thought before it answered."""
+    app.chat_screen.conversation.toggle_class("show-reasoning")
+
+
+def scroll_up(app: HomeaiApp) -> None:
+    """Go back in the conversation, wherever the cursor is."""
+    conversation = app.chat_screen.conversation
+    if conversation.max_scroll_y > 0:
+        conversation.scroll_page_up(animate=False)
+
+
+def scroll_down(app: HomeaiApp) -> None:
+    """Go on in the conversation."""
+    conversation = app.chat_screen.conversation
+    if conversation.max_scroll_y > 0:
+        conversation.scroll_page_down(animate=False)
+
+
+def save_picture(app: HomeaiApp) -> None:
+    """Save the screen as an SVG picture, once the list of commands is gone from it."""
+    app.set_timer(0.1, app.deliver_screenshot)

@@ -1,0 +1,211 @@
+"""Every command of the dashboard, in one table: what it is called, which keys it has, when it means something.
+
+The bindings, the line of keys at the bottom, the command palette and the help page are made from this table, and the
+section `[keys]` of the settings file is read against it. A new command is a row here and a function that is given the
+application, in the file of what it belongs to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from homeai.app.keys import key_words, normal_key
+from homeai.errors import UsageError
+from homeai.settings import BY_KEY as SETTINGS
+from homeai.settings.keys import WrittenKeys
+from homeai.settings.kinds import did_you_mean
+
+if TYPE_CHECKING:
+    from homeai.app.app import HomeaiApp
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What it depends on whether a command means something."""
+
+    on_chat: bool = True
+    """The chat screen is on top."""
+    on_help: bool = False
+    live: bool = False
+    """The current chat has a question that waits or an answer that runs."""
+    chats: int = 1
+    """Chats that are open."""
+    answers: int = 0
+    """Answers of the current chat that ended."""
+    can_suspend: bool = False
+    """There is a shell to hand the terminal back to."""
+
+
+Available = Callable[[Situation], bool]
+
+
+def on_chat(now: Situation) -> bool:
+    """On the chat screen."""
+    return now.on_chat
+
+
+def _with_others(now: Situation) -> bool:
+    return now.on_chat and now.chats > 1
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One thing the user can do."""
+
+    id: str
+    """Its name in the settings file."""
+    keys: tuple[str, ...]
+    """Its keys by default, the one that is shown first; none leaves it to the palette."""
+    label: str
+    """The line of keys' word for it."""
+    name: str
+    """The palette's name for it."""
+    help: str
+    """What it does, following its key: `begins a new line`."""
+    run: str
+    """`module:function` in `homeai.app`, called with the application; or `app:name`, an action that Textual's own
+    application has; or empty, where the box for questions does it by itself."""
+    available: Available = on_chat
+    footer: Available | None = None
+    """When the line of keys names it, narrower than `available`; None is never."""
+    chosen: str = ""
+    """What the palette runs, where that is not the same: who chose by name needs no second key press."""
+
+
+COMMANDS: tuple[Command, ...] = (
+    Command("send", ("enter",), "send", "Send", "sends the question", "",
+            footer=lambda now: not now.live),
+    Command("new_line", ("ctrl+j", "shift+enter"), "new line", "New line",
+            "begins a new line; Shift+Enter is known to some terminals only", "",
+            footer=lambda now: not now.live),
+    Command("stop", ("escape",), "stop", "Stop",
+            "stops the answer; what was read so far is kept for the next question", "chats:stop",
+            footer=lambda now: now.live),
+    Command("help", ("f1",), "help", "Help", "shows the keys, and what the words mean", "help_screen:turn_help",
+            available=lambda now: now.on_chat or now.on_help, footer=on_chat),
+    Command("quit", ("ctrl+q",), "quit", "Quit", "quits", "app:quit", available=lambda _now: True, footer=on_chat),
+    Command("new_chat", ("ctrl+n",), "new chat", "New chat",
+            "begins a new chat, with an empty context; the others stay open and go on", "chats:new_chat",
+            footer=on_chat),
+    Command("next_chat", ("f8", "ctrl+pagedown"), "next chat", "Next chat", "goes to the next chat",
+            "chats:next_chat", available=_with_others, footer=_with_others),
+    Command("previous_chat", ("f7", "ctrl+pageup"), "chat before", "Previous chat", "goes to the chat before",
+            "chats:previous_chat", available=_with_others),
+    Command("close_chat", ("f9",), "close chat", "Close chat",
+            "closes the chat and stops its answer; twice, when something was said in it", "chats:close_chat_if_sure",
+            chosen="chats:close_chat", footer=_with_others),
+    Command("palette", ("ctrl+p",), "commands", "Commands", "lists all commands, colours among them",
+            "app:command_palette", footer=on_chat),
+    Command("toggle_reasoning", ("ctrl+t",), "thoughts", "Thoughts",
+            "shows or hides what a model thought before it answered", "chats:toggle_reasoning"),
+    Command("scroll_up", ("pageup",), "back", "Scroll up", "goes back in the conversation", "chats:scroll_up"),
+    Command("scroll_down", ("pagedown",), "on", "Scroll down", "goes on in the conversation", "chats:scroll_down"),
+    Command("copy_or_stop", ("ctrl+c",), "copy or stop", "Copy the selection",
+            "copies what is selected, else stops the answer", "chats:copy_or_stop", available=lambda _now: True),
+    Command("suspend", ("ctrl+z",), "to the shell", "To the shell",
+            "hands the terminal back to the shell; fg comes back", "app:suspend_process",
+            available=lambda now: now.can_suspend),
+    Command("theme", (), "colours", "Colours", "chooses the colours", "app:change_theme"),
+    Command("screenshot", (), "picture", "Picture of the screen", "saves the screen as an SVG picture",
+            "chats:save_picture"),
+)  # fmt: skip
+"""In the order of the help page. The line of keys has those that fit, in this order."""
+
+BY_ID: Mapping[str, Command] = {command.id: command for command in COMMANDS}
+
+
+class Keys:
+    """Which keys each command has: those of the table, and over them those of the settings file.
+
+    Args:
+        written: The settings file's section, by command.
+
+    Raises:
+        UsageError: It names a command that there is not, a key that cannot be one, or one key twice.
+    """
+
+    def __init__(self, written: Mapping[str, WrittenKeys] | None = None) -> None:
+        self.written = written or {}
+        for command_id, given in self.written.items():
+            if command_id not in BY_ID:
+                raise UsageError(f"{given.place}: {_unknown(command_id)}", code="usage")
+        self._keys = {command.id: command.keys for command in COMMANDS}
+        self._keys |= {command_id: _normal(command_id, given) for command_id, given in self.written.items()}
+        self._refuse_double()
+
+    def of(self, command_id: str) -> tuple[str, ...]:
+        """The command's keys as Textual calls them; the one that is shown comes first."""
+        return self._keys[command_id]
+
+    def words(self, command_id: str) -> str:
+        """The first of them as people write it, `Ctrl+N`; empty where there is none."""
+        keys = self._keys[command_id]
+        return key_words(keys[0]) if keys else ""
+
+    def all_words(self, command_id: str) -> str:
+        """All of them, `F8, Ctrl+PgDn`."""
+        return ", ".join(key_words(key) for key in self._keys[command_id])
+
+    def _refuse_double(self) -> None:
+        owners: dict[str, str] = {}
+        for command_id, keys in self._keys.items():
+            for key in dict.fromkeys(keys):
+                other = owners.setdefault(key, command_id)
+                if other == command_id:
+                    continue
+                written, kept = (command_id, other) if command_id in self.written else (other, command_id)
+                raise UsageError(
+                    f'{self.written[written].place}: "{key}" is the key of {kept} and of {written}',
+                    code="usage",
+                    help=f'Give {kept} another key too, such as {kept} = "f10".',
+                )
+
+
+def _normal(command_id: str, written: WrittenKeys) -> tuple[str, ...]:
+    try:
+        return tuple(normal_key(key) for key in written.keys)
+    except ValueError as problem:
+        raise UsageError(f"{written.place}: {command_id}: {problem}", code="usage") from problem
+
+
+def _unknown(command_id: str) -> str:
+    if command_id in SETTINGS:
+        return f"{command_id} is a setting and belongs above [keys]"
+    hint = did_you_mean(command_id.replace("-", "_").lower(), BY_ID)
+    return f'"{command_id}" is nothing that a key could do{hint}'
+
+
+def is_available(command_id: str, now: Situation) -> bool:
+    """Whether the command means something now."""
+    return BY_ID[command_id].available(now)
+
+
+def footer(now: Situation, keys: Keys) -> Iterable[tuple[str, str]]:
+    """The keys that do something now with their words, the most useful first."""
+    for command in COMMANDS:
+        words = keys.words(command.id)
+        if words and command.footer is not None and command.available(now) and command.footer(now):
+            yield words, command.label
+
+
+def function(run: str) -> Callable[[HomeaiApp], None]:
+    """The function that a command runs. Its module is imported only now: the first paint does not wait for it."""
+    module, _, name = run.partition(":")
+    found: Callable[[HomeaiApp], None] = getattr(import_module(f"homeai.app.{module}"), name)
+    return found
+
+
+def rows(keys: Keys, *, every: bool) -> list[tuple[str, str, str]]:
+    """For a list of settings: `keys.new_chat`, its keys, and where they come from; the changed ones, or every one."""
+    return [
+        (
+            f"keys.{command.id}",
+            ", ".join(keys.of(command.id)) or "-",
+            keys.written[command.id].place if command.id in keys.written else "default",
+        )
+        for command in COMMANDS
+        if every or command.id in keys.written
+    ]
