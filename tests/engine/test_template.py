@@ -247,10 +247,17 @@ def test_a_template_that_writes_slowly_for_ever_is_ended(monkeypatch: pytest.Mon
 
 def test_the_plain_fallback_stops_where_the_model_would_speak_for_the_user() -> None:
     template = _compile(None, chatml=False)
-    assert template.stops == ("\n### User:",)
-    assert template.render([_user("Hi!"), _assistant("Yes."), _user("And?")]).text == (
-        "### User:\nHi!\n\n### Assistant:\nYes.</s>\n\n### User:\nAnd?\n\n### Assistant:\n"
-    )
+    rendered = template.render([_user("Hi!"), _assistant("Yes."), _user("And?")])
+    assert rendered.stops == ("\n### User:",)
+    assert rendered.text == "### User:\nHi!\n\n### Assistant:\nYes.</s>\n\n### User:\nAnd?\n\n### Assistant:\n"
+
+
+def test_the_stops_are_those_of_the_template_that_wrote_the_prompt() -> None:
+    source = "{% for m in messages %}{{ m.content }}{{ 1 / 0 if 'bomb' in m.content }}{% endfor %}"
+    template = _compile(source, chatml=False)
+    bad, good = template.render([_user("a bomb")]), template.render([_user("hi")])
+    assert (bad.template, bad.stops) == ("plain", ("\n### User:",))
+    assert (good.template, good.stops) == ("model", ())
 
 
 # --- odd text ---------------------------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,12 +13,13 @@ from homeai.engine.llamacpp.reasoning import markers, starts_open
 from homeai.engine.llamacpp.stream import AnswerText
 from homeai.engine.llamacpp.template import compile_template
 from homeai.engine.llamacpp.turns import Note
-from homeai.engine.llamacpp.written import Written
+from homeai.engine.llamacpp.written import Written, WrittenAnswers
 from homeai.engine.wire import Ask
 from homeai.events import Notice, Templated
 
-REMEMBERED_ANSWERS = 64
-"""Answers whose own tokens are kept for the next prompt; older ones are tokenised from their text again."""
+REMEMBERED_TOKENS = 131_072
+"""Tokens of answers kept for the next prompts: four contexts of 32,768, about 10 MB; those of a chat that goes on stay
+in any case. Older ones are tokenised from their text again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class PromptMaker:
             chatml=knows_chatml(vocabulary),
         )
         self._builder = PromptBuilder(vocabulary)
-        self._written: OrderedDict[int, Written] = OrderedDict()
+        self._written = WrittenAnswers(REMEMBERED_TOKENS)
         self._told: set[str] = set()
         for note in self._template.notes:
             self._tell(note, None)
@@ -58,9 +58,7 @@ class PromptMaker:
 
     def remember(self, answer_id: int, ids: Sequence[int]) -> None:
         """Keep the tokens an answer was written in, so that its chat's next prompt finds them in the cache."""
-        self._written[answer_id] = Written.of(ids, self._vocabulary)
-        while len(self._written) > REMEMBERED_ANSWERS:
-            self._written.popitem(last=False)
+        self._written.add(answer_id, Written.of(ids, self._vocabulary))
 
     def piece(self, token: int) -> bytes:
         """The bytes a sampled token adds to the text; reasoning marks count even where they are control tokens."""
@@ -73,10 +71,11 @@ class PromptMaker:
         templated = Templated(
             at_ns=now_ns(), answer_id=request.answer_id, started_at_ns=began_at_ns, template=rendered.template
         )
-        prompt = self._builder.build(rendered, self._written)
+        named = [message.answer_id for message in request.messages if message.answer_id is not None]
+        prompt = self._builder.build(rendered, self._written.of(named))
         for note in prompt.notes:
             self._tell(note, request.answer_id)
-        stops = (*request.sampler.stop, *self._template.stops)
+        stops = (*request.sampler.stop, *rendered.stops)
         return MadePrompt(ids=prompt.ids, templated=templated, text=AnswerText(stops, opened=starts_open(prompt.text)))
 
     def _tell(self, note: Note, answer_id: int | None) -> None:

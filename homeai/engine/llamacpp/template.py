@@ -61,6 +61,11 @@ class Rendered:
         """What the template wrote."""
         return self.layout.text
 
+    @property
+    def stops(self) -> tuple[str, ...]:
+        """Stop strings that this prompt needs besides the user's."""
+        return PLAIN_STOPS if self.template == "plain" else ()
+
 
 @dataclass(frozen=True, slots=True)
 class _Form:
@@ -104,11 +109,6 @@ class ChatTemplate:
         """`model`, `chatml` or `plain`."""
         self.notes = notes
         """Why it is not the model's own; empty when it is."""
-
-    @property
-    def stops(self) -> tuple[str, ...]:
-        """Stop strings that this template needs besides the user's."""
-        return PLAIN_STOPS if self.name == "plain" else ()
 
     def render(self, messages: Iterable[Message], *, add_generation_prompt: bool = True) -> Rendered:
         """Return the chat as one text, for the assistant to go on; whatever the model's template does, it returns."""

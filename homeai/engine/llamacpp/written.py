@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -31,6 +31,44 @@ class Written:
             kept.append(token)
             pieces.append(piece)
         return cls(tuple(kept), b"".join(pieces), tuple(accumulate(len(piece) for piece in pieces)))
+
+
+class WrittenAnswers:
+    """The answers that are remembered, at most `limit` tokens of those that nobody has asked about lately."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._tokens = 0
+        self._answers: dict[int, Written] = {}
+        """The one used least recently comes first."""
+
+    def add(self, answer_id: int, answer: Written) -> None:
+        """Remember one more."""
+        self._drop(answer_id)
+        self._answers[answer_id] = answer
+        self._tokens += len(answer.ids)
+
+    def of(self, named: Iterable[int]) -> Mapping[int, Written]:
+        """Return the answers by id, for a chat that names these; older ones go when there are too many.
+
+        Those that are named never go: one that was tokenised from its text again could differ from what the cache
+        holds, and everything behind it would be read anew, turn after turn.
+        """
+        wanted = {answer_id: self._answers[answer_id] for answer_id in named if answer_id in self._answers}
+        others = [answer_id for answer_id in self._answers if answer_id not in wanted]
+        for answer_id in others:
+            if self._tokens <= self._limit:
+                break
+            self._drop(answer_id)
+        for answer_id, answer in wanted.items():
+            del self._answers[answer_id]
+            self._answers[answer_id] = answer
+        return wanted
+
+    def _drop(self, answer_id: int) -> None:
+        dropped = self._answers.pop(answer_id, None)
+        if dropped is not None:
+            self._tokens -= len(dropped.ids)
 
 
 @dataclass(frozen=True, slots=True)
