@@ -137,13 +137,13 @@ def test_a_prompt_opens_the_reasoning_only_by_its_very_end(prompt: str, tag: Tag
     assert starts_open(prompt) == expected
 
 
-def test_in_reasoning_says_what_comes_next() -> None:
+def test_in_reasoning_says_what_is_certain_of_what_comes_next() -> None:
     splitter = ReasoningSplitter()
     seen = []
     for token in ("\n", "<th", "ink>", "plan", "</thi", "nk>", "\n\n", "Answer"):
         splitter.feed(token)
-        seen.append(splitter.in_reasoning)
-    assert seen == [False, True, True, True, True, False, False, False]
+        seen.append((splitter.in_reasoning, splitter.undecided))
+    assert seen == [(False, True)] * 2 + [(True, False)] * 3 + [(False, False)] * 3
 
 
 _pieces = st.one_of(

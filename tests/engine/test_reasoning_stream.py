@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from homeai.engine.llamacpp.reasoning import TAGS
+from homeai.engine.llamacpp.reasoning import HARMONY, TAGS, Tag
 from homeai.engine.llamacpp.stream import AnswerText
 from homeai.events import Channel
 
@@ -74,6 +74,48 @@ def test_an_answer_that_is_all_reasoning_keeps_it() -> None:
     assert _texts(shown) == {"reasoning": "hm \N{REPLACEMENT CHARACTER}", "answer": ""}
 
 
+def _counts(*pieces: str | bytes, opened: Tag | None = None) -> list[int]:
+    """What each token adds to the count of the reasoning."""
+    text = AnswerText(opened=opened)
+    counts = []
+    for piece in pieces:
+        text.feed(piece.encode() if isinstance(piece, str) else piece)
+        counts.append(int(text.in_reasoning) + text.reasoning_tokens_settled())
+    return counts
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        ("[", "1", ", 2]"),
+        ("<", "div", ">"),
+        ("<", "th", "ing>", " <think>"),
+        ("[TH", "E]"),
+        ("\n", "<"),
+        ("<|", "channel", "|>", "final", "<|message|>", "Hi"),
+        ("<|channel|>", "x" * 300, " and on"),
+        ("<|START_RES", "PONSE|>", "Hi"),
+        ("\u25c1".encode()[:2], "\u25c1".encode()[2:], "b"),
+    ],
+)
+def test_an_answer_that_begins_like_a_tag_counts_no_reasoning(pieces: tuple[str | bytes, ...]) -> None:
+    assert sum(_counts(*pieces)) == 0
+
+
+def test_an_opening_tag_in_pieces_counts_once_it_is_one() -> None:
+    assert _counts("<", "think", ">", "plan", "</", "think>", "\n", "Hi") == [0, 0, 3, 1, 1, 1, 0, 0]
+    assert _counts("\n", "<think", "></think>Hi", "!") == [0, 0, 3, 0]
+    tag = "\u25c1think\u25b7".encode()
+    assert _counts(tag[:1], tag[1:4], tag[4:], b"x") == [0, 0, 3, 1]
+
+
+def test_harmony_counts_its_headers_once_they_are_read() -> None:
+    pieces = ("<|channel|>", "analysis", "<|message|>", "Hm", "<|end|>", "<|start|>", "assistant", "<|channel|>")
+    pieces += ("final", "<|message|>", "4", "<|start|>", "x<|channel|>", "commentary<|message|>", "b")
+    assert _counts(*pieces) == [0, 0, 3, 1, 1, 0, 0, 0, 0, 5, 0, 0, 0, 0, 0]
+    assert _counts("Hm", "<|end|>", "<|start|>", "y" * 300, "z", opened=HARMONY) == [1, 1, 0, 0, 0]
+
+
 _raw = st.lists(
     st.one_of(
         st.sampled_from([b"<think>", b"</think>", b"STOP", "🦙".encode(), "é".encode(), b"\n", b"\xff"]),
@@ -93,6 +135,15 @@ def test_nothing_is_lost_and_the_cutting_does_not_matter(raw: bytes, places: lis
         results.append((_texts(shown), text.hidden, text.stopped_by))
         assert sum(len(part) for _, part in shown) + len(text.hidden) == len(raw.decode("utf-8", "replace"))
     assert results[0] == results[1]
+
+
+@given(st.sampled_from([tag for tag in TAGS if not tag.answer_open]), st.sets(st.integers(1, 99)))
+def test_reasoning_counts_the_tokens_that_hold_some_of_it(tag: Tag, places: set[int]) -> None:
+    """However it is cut: a token counts when its bytes reach into the reasoning or one of its tags."""
+    inside = f"{tag.open}a plan{tag.close}".encode()
+    raw = inside + b"Answer."
+    edges = [0, *sorted(place for place in places if place < len(raw)), len(raw)]
+    assert sum(_counts(*(raw[a:b] for a, b in pairwise(edges)))) == sum(edge < len(inside) for edge in edges[:-1])
 
 
 @pytest.mark.benchmark

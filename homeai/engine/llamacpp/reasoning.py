@@ -110,7 +110,7 @@ class ReasoningSplitter:
     Held back are: white space at the start, white space after an opening tag, and a tail that may become a tag.
     """
 
-    __slots__ = ("_body", "_from_prompt", "_held", "_out", "_state", "_tag")
+    __slots__ = ("_body", "_from_prompt", "_held", "_out", "_state", "_tag", "reasoned")
 
     def __init__(self, opened: Tag | None = None) -> None:
         self._held = ""
@@ -121,25 +121,28 @@ class ReasoningSplitter:
         self._state: _State = "opening" if opened is None else "lead"
         if opened is HARMONY:
             self._state = "harmony lead"
+        self.reasoned = False
+        """Whether some of the text fed last belongs to the reasoning, as do its tags and the header that ends it."""
 
     @property
     def in_reasoning(self) -> bool:
-        """Whether what comes next belongs to the reasoning, as far as is known.
-
-        Half an opening tag counts; so do the headers between harmony's reasoning and its answer.
-        """
+        """Whether it is certain that what comes next belongs to the reasoning."""
         match self._state:
-            case "lead" | "reasoning" | "harmony header":
+            case "lead" | "reasoning":
                 return True
             case "harmony lead" | "harmony body":
                 return self._body == "reasoning"
-            case "opening":
-                return bool(self._held.strip())
-            case "closed" | "answer":
+            case "opening" | "harmony header" | "closed" | "answer":
                 return False
+
+    @property
+    def undecided(self) -> bool:
+        """Whether what is held back may still turn out to be either: the half of a tag, or a header."""
+        return self._state in ("opening", "harmony header")
 
     def feed(self, text: str) -> list[Part]:
         """Return the parts that are certain now, none of them empty."""
+        self.reasoned = self.in_reasoning
         if self._state == "answer" and not self._tag.answer_close:
             return [("answer", text)] if text else []
         rest = self._held + text
@@ -184,6 +187,7 @@ class ReasoningSplitter:
                 end = len(window) - len(word) + len(tag.open)
                 self._emit("tag", window[:end])
                 self._state = "lead"
+                self.reasoned = True
                 return window[end:]
             if tag.answer_open and word.startswith(tag.answer_open):
                 self._tag = tag
@@ -191,6 +195,7 @@ class ReasoningSplitter:
                 return window
         if word.startswith(CHANNEL):
             self._emit("tag", window[: len(window) - len(word)])
+            self._body = "answer"
             self._state = "harmony header"
             return word
         if any(opening.startswith(word) for opening in _OPENINGS):
@@ -268,7 +273,9 @@ class ReasoningSplitter:
             self._state = "answer"
             return window
         # `commentary` is what such a model says to the user before it calls a tool: not its reasoning.
+        ended = self._body
         self._body = "reasoning" if "analysis" in window[:at] else "answer"
+        self.reasoned = self.reasoned or "reasoning" in (ended, self._body)
         self._emit("tag", window[: at + len(MESSAGE)])
         self._state = "harmony lead"
         return window[at + len(MESSAGE) :]

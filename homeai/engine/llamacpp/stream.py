@@ -22,7 +22,7 @@ class AnswerText:
     before it is certain that it is no part of a tag or of a stop string.
     """
 
-    __slots__ = ("_decode", "_decoder", "_hidden", "_splitter", "_stops", "in_reasoning")
+    __slots__ = ("_decode", "_decoder", "_hidden", "_settled", "_splitter", "_stops", "_undecided", "in_reasoning")
 
     def __init__(self, stops: Iterable[str] = (), *, opened: Tag | None = None) -> None:
         self._decoder = Utf8Decoder()
@@ -30,8 +30,10 @@ class AnswerText:
         self._splitter = ReasoningSplitter(opened)
         self._stops = StopFilter(stops)
         self._hidden: list[str] = []
+        self._undecided = 0
+        self._settled = 0
         self.in_reasoning = False
-        """Whether the token just fed belongs to the reasoning; its tags do."""
+        """Whether the token just fed belongs to the reasoning, as its tags do; False while that is undecided."""
 
     @property
     def stopped_by(self) -> str | None:
@@ -45,12 +47,23 @@ class AnswerText:
 
     def feed(self, piece: bytes) -> list[tuple[Channel, str]]:
         """Return the text that this token makes certain, none of it empty, in order."""
-        was_reasoning = self._splitter.in_reasoning
-        text = self._decode(piece)
-        shown = self._show(self._splitter.feed(text)) if text else []
-        # A token that closes the reasoning began inside it, one that opens it ends inside it: both are part of it.
-        self.in_reasoning = was_reasoning or self._splitter.in_reasoning
+        splitter = self._splitter
+        shown = self._show(splitter.feed(self._decode(piece)))
+        self.in_reasoning = splitter.reasoned
+        self._settled = 0
+        if splitter.undecided and not splitter.reasoned:
+            self._undecided += 1
+        elif self._undecided:
+            self._settled = self._undecided if splitter.reasoned else 0
+            self._undecided = 0
         return shown
+
+    def reasoning_tokens_settled(self) -> int:
+        """How many earlier tokens, undecided until now, the token just fed has shown to belong to the reasoning.
+
+        `<`, `think`, `>` tells 2 at its third token, `<`, `div`, `>` never any.
+        """
+        return self._settled
 
     def finish(self) -> list[tuple[Channel, str]]:
         """Return what was held back; the answer is over. A cut character is one U+FFFD."""
