@@ -104,7 +104,7 @@ class ModelFacts(Part, frozen=True, kw_only=True):
     template: str = ""
     """Where the chat template comes from: `model`, or the name of the fallback."""
     rolls_back: bool = True
-    """False for recurrent, hybrid and sliding-window models, which cannot drop the tail of their cache."""
+    """False for recurrent and hybrid models, which cannot drop the tail of what they have read."""
 
 
 class EngineFacts(Part, frozen=True, kw_only=True):
@@ -351,9 +351,8 @@ class Tokens(Fact, frozen=True, kw_only=True, tag="tokens"):
     wait_other_ns: tuple[int, ...]
     idle_ns: tuple[int, ...]
     reasoning: int = 0
-    """How many of these belong to the reasoning."""
+    """How many of these belong to the reasoning, and of earlier ones of which only these made it certain."""
     shared: bool = False
-    major_faults: int | None = None
 
 
 class Text(Fact, frozen=True, kw_only=True, tag="text"):
@@ -378,6 +377,8 @@ class Ended(Fact, frozen=True, kw_only=True, tag="ended"):
     fault: Fault | None = None
     context_used: int | None = None
     """Tokens of this sequence in the KV cache now; what the next prompt can reuse."""
+    parts: Parts | None = None
+    """Of an answer that was cut short: what the phase it was cut in was spent on since its last fact."""
 
 
 # --- the machine ------------------------------------------------------------------------------------------------------

@@ -59,12 +59,10 @@ def _joined(group: list[AnyReport]) -> AnyReport:
     if texts:
         return msgspec.structs.replace(texts[0], text="".join(part.text for part in texts))
     rows = [part for part in group if isinstance(part, Tokens)]
-    faults = [part.major_faults for part in rows if part.major_faults is not None]
     return msgspec.structs.replace(
         rows[0],
         at_ns=rows[-1].at_ns,
         reasoning=sum(part.reasoning for part in rows),
         shared=any(part.shared for part in rows),
-        major_faults=sum(faults) if faults else None,
         **{name: tuple(value for part in rows for value in getattr(part, name)) for name in _COLUMNS},
     )

@@ -62,7 +62,6 @@ def token(at_ns: int, answer_id: int, first: int, number: int) -> Tokens:
         idle_ns=(4,),
         reasoning=number % 2,
         shared=number == 3,
-        major_faults=number,
     )
 
 
@@ -145,7 +144,7 @@ def test_a_bundle_of_a_fast_answer_is_two_messages() -> None:
         facts.append(Text(at_ns=10 * index + 1, answer_id=1, channel="answer", text=f"w{index} "))
     tokens, text = join(facts)
     assert isinstance(tokens, Tokens)
-    assert (tokens.at_ns, tokens.first, len(tokens.ids), tokens.reasoning, tokens.major_faults) == (70, 0, 8, 8, 8)
+    assert (tokens.at_ns, tokens.first, len(tokens.ids), tokens.reasoning) == (70, 0, 8, 8)
     assert tokens.sampled_at_ns == tuple(range(0, 80, 10))
     assert text == Text(at_ns=1, answer_id=1, channel="answer", text="w0 w1 w2 w3 w4 w5 w6 w7 ")
 
