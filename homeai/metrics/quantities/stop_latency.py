@@ -21,6 +21,6 @@ METRIC = Metric(
     id="stop_ms",
     label="stopped within",
     unit="ns",
-    formula="Time from your Esc key to the end of the computation.",
+    formula="Time from the session's stop request to the end of the computation.",
     compute=_compute,
 )
