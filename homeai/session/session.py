@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 from collections.abc import Callable
@@ -41,6 +42,8 @@ from homeai.session.pending import AskedLoad, Flight, load_command
 STOP_PATIENCE_S = 2.0
 """How long a stopped answer may go on before its worker is taken for hung and replaced."""
 
+_LOG = logging.getLogger(__name__)
+
 _LOAD_STOPPED = Fault(code="cancelled", message="The load was stopped.")
 
 
@@ -52,7 +55,8 @@ class Session:
     Args:
         options: How to run models.
         on_fact: Gets every fact in order, from whatever thread it happened on, with the session's lock held: it must be
-            quick, and may call the session but not wait for another thread that does.
+            quick, and may call the session but not wait for another thread that does. What it raises goes to the log,
+            with its traceback, and stops nothing.
         backend: The module that the worker runs.
         log_file: Where the worker's stderr is kept; None keeps only the last lines, in `EngineEnded`.
         app_version: What the record says about us.
@@ -118,7 +122,9 @@ class Session:
             self._wanted = model
             if self._load is not None and not self._load.ended:
                 self._give_up_load()
-            self._load_wanted(model)
+            # Unless a listener asked when it heard of that load's end.
+            if self._load is None or self._load.ended:
+                self._load_wanted(model)
 
     def open_chat(self, system: str | None = None) -> Chat:
         """Begin a conversation, with a system prompt or without."""
@@ -267,6 +273,7 @@ class Session:
             if self._worker is not worker or flight.answer_id not in self._flights:
                 return
             self._worker = self._load = None
+            flights = list(self._flights.values())
             fault = Fault(
                 code="engine_died",
                 message=f"The engine did not stop within {STOP_PATIENCE_S:.0f} s, so it was ended.",
@@ -281,7 +288,7 @@ class Session:
                     answer_id=flight.answer_id,
                 )
             )
-            self._end_all(list(self._flights.values()), fault)
+            self._end_all(flights, fault)
         worker.terminate()
 
     # --- facts --------------------------------------------------------------------------------------------------------
@@ -313,24 +320,33 @@ class Session:
             case LoadEnded():
                 self._load.ended = True
                 self._proven = self._wanted
+                self._record(fact)
             case LoadFailed():
                 self._load = None
+                kept = self._go_back()
+                self._record(fact)
+                self._tell_kept(kept)
+                self._end_all(waiting, fact.fault)
+                # Unless a listener asked, chose another model or closed when it heard of these.
+                if kept is not None and self._load is None and not self._closed:
+                    self._load_wanted(kept)
             case _:
-                pass
-        self._record(fact)
-        if isinstance(fact, LoadFailed):
-            self._end_all(waiting, fact.fault)
-            if (model := self._go_back()) is not None:
-                self._load_wanted(model)
+                self._record(fact)
 
     def _go_back(self) -> ModelFile | None:
-        """After a failed load, want the model again that was in use before, and return it if there was one."""
+        """After a failed load, want the model again that was in use before, and return it if there was one.
+
+        To be called before the failure is told: whoever hears of it may ask at once, and must not be answered by a
+        second try of the model that has just failed.
+        """
         if self._proven is None or self._wanted == self._proven or self._closed:
             return None
         self._wanted = self._proven
-        message = f"{self._proven.name} stays the model in use."
-        self._record(Notice(at_ns=now_ns(), code="model_kept", message=message))
         return self._proven
+
+    def _tell_kept(self, model: ModelFile | None) -> None:
+        if model is not None:
+            self._record(Notice(at_ns=now_ns(), code="model_kept", message=f"{model.name} stays the model in use."))
 
     def _hear_end(self, fact: EngineEnded) -> None:
         self._workers.pop(fact.generation, None)
@@ -339,12 +355,15 @@ class Session:
             return
         load, flights = self._load, list(self._flights.values())
         self._worker = self._load = None
-        fault = fact.fault or Fault(code="cancelled", message="The engine was ended.")
-        self._record(fact)
-        if load is not None and not load.ended:
-            self._record(LoadFailed(at_ns=now_ns(), load_id=load.load_id, fault=fault))
+        if load is None or load.ended:
+            self._record(fact)
+        else:
+            fault = fact.fault or Fault(code="cancelled", message="The engine was ended.")
             # The next question loads it, in a new worker.
-            self._go_back()
+            kept = self._go_back()
+            self._record(fact)
+            self._record(LoadFailed(at_ns=now_ns(), load_id=load.load_id, fault=fault))
+            self._tell_kept(kept)
         self._end_all(flights, fact.fault)
 
     def _end_all(self, flights: list[Flight], fault: Fault | None) -> None:
@@ -370,7 +389,10 @@ class Session:
 
     def _record(self, fact: AnyFact) -> None:
         self._state = fold(self._state, fact)
-        self._on_fact(fact)
+        try:
+            self._on_fact(fact)
+        except Exception:  # the listener's mistake must not leave a question without its end
+            _LOG.exception("A listener failed at %s.", type(fact).__name__)
 
     def _require_open(self) -> None:
         if self._closed:

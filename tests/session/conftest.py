@@ -9,11 +9,25 @@ from pathlib import Path
 import psutil
 import pytest
 
+from homeai.events import AnyFact
 from homeai.models.modelfile import ModelFile
 from homeai.session import Session
 from tests.engine.recorder import OPTIONS, Recorder, eventually
 
-Start = Callable[..., tuple[Session, Recorder]]
+
+class Listener(Recorder):
+    """A recorder that also does what a test wants done within a fact."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.also: Callable[[AnyFact], None] = lambda fact: None
+
+    def __call__(self, fact: AnyFact) -> None:
+        super().__call__(fact)
+        self.also(fact)
+
+
+Start = Callable[..., tuple[Session, Listener]]
 
 
 @pytest.fixture
@@ -33,9 +47,9 @@ def start(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, model: ModelFile) -> 
     """Start a session with this script for its workers; leaves nothing behind."""
     started: list[Session] = []
 
-    def starting(script: str = "", *, load: bool = True) -> tuple[Session, Recorder]:
+    def starting(script: str = "", *, load: bool = True) -> tuple[Session, Listener]:
         monkeypatch.setenv("HOMEAI_SCRIPT", script)
-        recorder = Recorder()
+        recorder = Listener()
         session = Session(
             options=OPTIONS, on_fact=recorder, backend="tests.engine.scripted", log_file=tmp_path / "engine.log"
         )

@@ -341,3 +341,23 @@ def test_a_listener_may_ask_from_within_a_fact(start: Start, model: ModelFile, t
     recorder.wait_for(Ended, lambda ended: ended.answer_id == 3)
     session.close()
     assert [message.role for message in chat.messages] == ["user", "assistant"] * 3
+
+
+def test_a_listener_that_raises_is_logged_and_the_answer_ends_all_the_same(
+    model: ModelFile, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def listener(fact: AnyFact) -> None:
+        raise LookupError(f"no panel for {type(fact).__name__}")
+
+    monkeypatch.delenv("HOMEAI_SCRIPT", raising=False)
+    session = Session(options=OPTIONS, on_fact=listener, backend="tests.engine.scripted")
+    chat = session.open_chat()
+    try:
+        session.use_model(model)
+        for _ in range(2):
+            assert session.wait(session.ask(chat, "tokens=2", sampler=GREEDY), 10)
+    finally:
+        session.close()
+    assert [message.content for message in chat.messages] == ["tokens=2", words(2)] * 2
+    assert "LookupError: no panel for Ended" in caplog.text
+    assert "Traceback" in caplog.text

@@ -12,6 +12,7 @@ import psutil
 import pytest
 
 from homeai.events import (
+    AnyFact,
     Ended,
     EngineEnded,
     EngineReady,
@@ -19,12 +20,13 @@ from homeai.events import (
     LoadEnded,
     LoadFailed,
     LoadStarted,
+    Notice,
     Sampler,
     Text,
     Tokens,
 )
 from tests.engine.recorder import eventually
-from tests.session.conftest import Start
+from tests.session.conftest import Start, named_model
 from tests.session.test_session import words
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
@@ -117,6 +119,33 @@ def test_a_failed_start_says_why_and_the_session_stays_usable(start: Start, monk
     monkeypatch.delenv("HOMEAI_SCRIPT")
     assert session.wait(session.ask(chat, "tokens=3", sampler=GREEDY), 10)
     assert [message.content for message in chat.messages] == ["hello", "tokens=3", words(3)]
+
+
+@pytest.mark.parametrize("kind", [EngineEnded, LoadFailed, Notice, Ended])
+def test_a_listener_that_asks_when_a_new_model_killed_its_worker_is_answered_by_the_old_one(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: type[AnyFact]
+) -> None:
+    session, recorder = start()
+    recorder.wait_for(LoadEnded)
+    os.kill(recorder.of(EngineReady)[0].pid, 9)
+    recorder.wait_for(EngineEnded)
+    again: list[int] = []
+
+    def ask_again(fact: AnyFact) -> None:
+        if isinstance(fact, kind) and not again:
+            monkeypatch.delenv("HOMEAI_SCRIPT")
+            again.append(session.ask(session.open_chat(), "tokens=3", sampler=GREEDY))
+
+    recorder.also = ask_again
+    monkeypatch.setenv("HOMEAI_SCRIPT", "die=9 at=load")
+    session.use_model(named_model(tmp_path, "other"))
+    first = session.ask(session.open_chat(), "hello", sampler=GREEDY)
+    assert session.wait(first, 10)
+    assert session.wait(again[0], 10)
+    assert session.state.answers[again[0]].answer_text == words(3)
+    assert [fact.load_id for fact in recorder.of(LoadFailed)] == [2]
+    assert [fact.model.name for fact in recorder.of(LoadEnded)] == ["scripted", "scripted"]
+    assert [notice.code for notice in recorder.of(Notice)] == ["model_kept"]
 
 
 # --- the parent's own death -------------------------------------------------------------------------------------------
