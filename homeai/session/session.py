@@ -122,9 +122,7 @@ class Session:
             self._wanted = model
             if self._load is not None and not self._load.ended:
                 self._give_up_load()
-            # Unless a listener asked when it heard of that load's end.
-            if self._load is None or self._load.ended:
-                self._load_wanted(model)
+            self._load_unless_loading(model)
 
     def open_chat(self, system: str | None = None) -> Chat:
         """Begin a conversation, with a system prompt or without."""
@@ -259,6 +257,11 @@ class Session:
         worker.send(load_command(self._loads, model, self._options))
         return worker
 
+    def _load_unless_loading(self, model: ModelFile) -> None:
+        """Load the model, unless a listener asked, chose another or closed when it heard of the last load's end."""
+        if not self._closed and (self._load is None or self._load.ended):
+            self._load_wanted(model)
+
     def _give_up_load(self) -> None:
         """End a worker that is starting or loading; its own end is told when it is gone."""
         worker, load = self._worker, self._load
@@ -327,9 +330,8 @@ class Session:
                 self._record(fact)
                 self._tell_kept(kept)
                 self._end_all(waiting, fact.fault)
-                # Unless a listener asked, chose another model or closed when it heard of these.
-                if kept is not None and self._load is None and not self._closed:
-                    self._load_wanted(kept)
+                if kept is not None:
+                    self._load_unless_loading(kept)
             case _:
                 self._record(fact)
 
@@ -391,7 +393,7 @@ class Session:
         self._state = fold(self._state, fact)
         try:
             self._on_fact(fact)
-        except Exception:  # the listener's mistake must not leave a question without its end
+        except Exception:  # noqa: BLE001 - whatever it was, it must not leave a question without its end
             _LOG.exception("A listener failed at %s.", type(fact).__name__)
 
     def _require_open(self) -> None:

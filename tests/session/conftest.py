@@ -20,7 +20,7 @@ class Listener(Recorder):
 
     def __init__(self) -> None:
         super().__init__()
-        self.also: Callable[[AnyFact], None] = lambda fact: None
+        self.also: Callable[[AnyFact], None] = lambda _fact: None
 
     def __call__(self, fact: AnyFact) -> None:
         super().__call__(fact)
