@@ -1,7 +1,7 @@
 """Where files live: the operating system's own places, each of which an environment variable can replace.
 
-The variables serve portable installations and tests: `HOMEAI_CONFIG_DIR`, `HOMEAI_DATA_DIR`, `HOMEAI_STATE_DIR` and
-`HOMEAI_CACHE_DIR`. Nothing here creates a folder; who writes a file makes its folder, readable by the user alone.
+The variables, `HOMEAI_CONFIG_DIR` and `HOMEAI_STATE_DIR`, serve portable installations and tests. Nothing here creates
+a folder; who writes a file makes its folder, readable by the user alone.
 """
 
 from __future__ import annotations
@@ -17,19 +17,9 @@ def config_file() -> Path:
     return _place("HOMEAI_CONFIG_DIR", "user_config_path") / "config.toml"
 
 
-def data_dir() -> Path:
-    """What the user would miss: recorded sessions, fetched models."""
-    return _place("HOMEAI_DATA_DIR", "user_data_path")
-
-
 def state_dir() -> Path:
     """What the program remembers between runs: the last model used, measured defaults."""
     return _place("HOMEAI_STATE_DIR", "user_state_path")
-
-
-def cache_dir() -> Path:
-    """What can be made again at any time."""
-    return _place("HOMEAI_CACHE_DIR", "user_cache_path")
 
 
 def log_dir() -> Path:

@@ -148,11 +148,6 @@ class Header:
         return width // heads if width and heads else None
 
     @property
-    def has_chat_template(self) -> bool:
-        """Whether the model brings the template that its chats are written in."""
-        return self.values.get("tokenizer.chat_template", "") != ""
-
-    @property
     def data_end(self) -> int:
         """The least size in bytes of a file that holds all tensors whose type is known."""
         ends = (tensor.offset + size for tensor in self.tensors if (size := tensor.size_bytes) is not None)

@@ -15,7 +15,6 @@ if sys.platform == "win32":
         ENDING_SIGNALS,
         TerminalModes,
         cpu_name,
-        lower_priority,
         restore_terminal,
         terminal_modes,
     )
@@ -25,7 +24,6 @@ else:
         ENDING_SIGNALS,
         TerminalModes,
         cpu_name,
-        lower_priority,
         restore_terminal,
         terminal_modes,
     )
@@ -39,7 +37,6 @@ __all__ = [
     "TerminalModes",
     "cpu_name",
     "is_terminal_dumb",
-    "lower_priority",
     "restore_terminal",
     "signal_name",
     "terminal_modes",

@@ -40,11 +40,6 @@ def restore_terminal(descriptor: int, modes: TerminalModes) -> None:
         signal.signal(signal.SIGTTOU, previous)
 
 
-def lower_priority(by: int) -> None:
-    """Be nicer to other programs by this many steps of `nice`."""
-    os.nice(by)
-
-
 if sys.platform == "linux":
 
     def allowed_cpus() -> frozenset[int] | None:

@@ -42,13 +42,6 @@ def restore_terminal(descriptor: int, modes: TerminalModes) -> None:
     ctypes.windll.kernel32.SetConsoleMode(handle, modes)
 
 
-def lower_priority(by: int) -> None:
-    """Be nicer to other programs: below normal for any `by` up to 10, idle beyond."""
-    import psutil
-
-    psutil.Process().nice(psutil.BELOW_NORMAL_PRIORITY_CLASS if by <= 10 else psutil.IDLE_PRIORITY_CLASS)
-
-
 def allowed_cpus() -> frozenset[int] | None:
     """The logical CPUs that this process may run on; None when the system does not bind processes to some."""
     import psutil

@@ -66,7 +66,7 @@ def test_the_starter_model_reads_as_the_reference_reader_reads_it() -> None:
             assert value == (tuple(expected) if isinstance(expected, list) else expected)
     assert (header.arch, header.quant, header.params) == ("llama", "Q4_1", 134_515_008)
     assert (header.context_trained, header.layers, header.head_count_kv) == (8192, 30, 3)
-    assert (header.key_length, header.value_length, header.has_chat_template) == (64, 64, True)
+    assert (header.key_length, header.value_length) == (64, 64)
 
 
 @pytest.mark.model
@@ -175,7 +175,6 @@ def test_facts_come_from_the_keys_of_the_architecture(tmp_path: Path) -> None:
     assert (header.layers, header.context_trained, header.head_count_kv) == (36, 1_048_576, (8, 8, 0, 8))
     assert (header.key_length, header.value_length, header.params) == (192, 128, 320)
     assert header.quant == "F32"  # no file type is named: the type of most numbers
-    assert not header.has_chat_template
     guessed = write_gguf(tmp_path / "g.gguf", "qwen3", {"general.file_type": 1024 + 15}, tensors)
     assert read_header(guessed).quant == "Q4_K_M"
 
@@ -314,7 +313,7 @@ def _survives(content: bytes, size_bytes: int | None = None) -> None:
         tracemalloc.stop()
         assert peak < 8 << 20
     for fact in ("arch", "name", "quant", "params", "context_trained", "layers", "head_count_kv", "key_length",
-                 "value_length", "has_chat_template", "data_end"):  # fmt: skip
+                 "value_length", "data_end"):  # fmt: skip
         getattr(header, fact)
     judge.purpose("m.gguf", header)
     judge.truncated("m.gguf", header, len(content))
