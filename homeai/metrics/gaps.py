@@ -15,14 +15,14 @@ def gaps_ns(tokens: TokenState) -> list[int]:
     """Return every gap, in the order of the tokens. A hole in a damaged record is no gap, nor is a step back."""
     found: list[int] = []
     index, previous = 0, None
-    for bundle in tokens.bundles:
-        if bundle.first != index:
+    for run in tokens.stamps:
+        if run.first != index:
             previous = None
-        for stamp in bundle.sampled_at_ns:
+        for stamp in run.at_ns:
             if previous is not None and stamp >= previous:
                 found.append(stamp - previous)
             previous = stamp
-        index = bundle.first + len(bundle.sampled_at_ns)
+        index = run.first + len(run.at_ns)
     return found
 
 
@@ -33,14 +33,14 @@ def recent_gaps_ns(tokens: TokenState, limit: int) -> tuple[int, ...]:
 
 def _newest_first(tokens: TokenState) -> Iterator[int]:
     index, later = tokens.count, None
-    for bundle in reversed(tokens.bundles):
-        if bundle.first + len(bundle.sampled_at_ns) != index:
+    for run in reversed(tokens.stamps):
+        if run.first + len(run.at_ns) != index:
             later = None
-        for stamp in reversed(bundle.sampled_at_ns):
+        for stamp in reversed(run.at_ns):
             if later is not None and later >= stamp:
                 yield later - stamp
             later = stamp
-        index = bundle.first
+        index = run.first
 
 
 def recent_rate(tokens: TokenState, window_ns: int, now_ns: int) -> Quantity:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal
@@ -27,7 +27,6 @@ from homeai.events import (
     Templated,
     Text,
     Tokenised,
-    Tokens,
 )
 from homeai.metrics.series import Series
 
@@ -132,14 +131,25 @@ class PrefillState:
     chunks: int
     parts: Parts
     shared: bool
+    major_faults: int | None = None
+    """Page faults that waited for a disk; None when any chunk did not tell them."""
+
+
+@dataclass(frozen=True, slots=True)
+class StampRun:
+    """The stamps of tokens that follow each other without a hole, from index `first` on."""
+
+    first: int
+    at_ns: Sequence[int]
 
 
 @dataclass(frozen=True, slots=True)
 class TokenState:
     """The tokens sampled so far. The first one ends the prefill, so its parts are not among those of decode."""
 
-    bundles: Series[Tokens] = field(default_factory=Series)
-    """Every column of every token, for gaps and their causes; rows that came twice are dropped."""
+    stamps: Series[StampRun] = field(default_factory=Series)
+    """Of every token, for the gaps: a run a bundle while the answer lives, packed when it ended. Rows that came twice
+    are dropped."""
     count: int = 0
     """One more than the highest index seen."""
     lost: int = 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from sys import getsizeof
 
 from msgspec.structs import replace
 
@@ -193,6 +194,25 @@ def test_a_lost_bundle_leaves_no_false_gap() -> None:
     assert recent_gaps_ns(tokens, 9) == (ms(10), ms(13), ms(17))
     assert recent_gaps_ns(tokens, 2) == (ms(13), ms(17))
     assert tokens.worst_gap_ns == ms(17)
+
+
+def test_an_ended_answer_keeps_its_figures_and_text_in_little_room() -> None:
+    stamps = [100 + 10.0 * n for n in range(600)]
+    facts: list[AnyFact] = [stories.tokens(n, [stamps[n]]) for n in range(600) if n not in (7, 300)]
+    facts += [Text(at_ns=ms(120), answer_id=1, channel="answer", text=word) for word in ("one ", "two")]
+    live = fold_all(facts).answers[1]
+    over = fold_all([*facts, stories.ended(7000)]).answers[1]
+    assert gaps_ns(over.tokens) == gaps_ns(live.tokens)
+    assert recent_gaps_ns(over.tokens, 400) == recent_gaps_ns(live.tokens, 400)
+    assert (len(over.tokens.stamps), len(over.answer_pieces), len(over.reasoning_pieces)) == (3, 1, 0)
+    assert over.answer_text == live.answer_text == "one two"
+    room = sum(getsizeof(run.at_ns) for run in over.tokens.stamps)
+    assert room <= 9 * 600 + 3 * 100
+
+
+def test_an_impossible_stamp_spoils_nothing_at_the_end() -> None:
+    broken = replace(stories.tokens(0, [100, 110]), sampled_at_ns=(1, 10**30))
+    assert gaps_ns(fold_all([broken, stories.ended(7000)]).answers[1].tokens) == [10**30 - 1]
 
 
 def test_a_bundle_of_unequal_columns_is_ignored() -> None:
