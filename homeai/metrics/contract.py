@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from homeai.events import SCHEMA, Ended, Fault, Parts, Sampler, Submitted
+from homeai.events import SCHEMA, Ended, Fault, Parts, Placement, Sampler, Submitted
 from homeai.metrics.gaps import gaps_ns
 from homeai.metrics.phases import cut_reason, decode_parts, phases, prefill_parts
 from homeai.metrics.quantities import metrics
@@ -96,7 +96,10 @@ class _Writer:
             "rates": {name: self._metric(f"rates.{name}") for name in ("prefill_tps", "decode_tps", "end_to_end_tps")},
             "gaps_ms": self._gaps(),
             "findings": [],
-            "machine": _machine(answer.machine),
+            "machine": {
+                "major_faults": self._major_faults(),
+                **_machine(answer.machine),
+            },
             "missing": self.missing,
             "basis": self.basis,
         }
@@ -131,7 +134,7 @@ class _Writer:
             "build": self._known("engine.build", hello.build if hello is not None else None),
             "devices": self._known(
                 "engine.devices",
-                [{"name": device.name, "layers": device.layers} for device in engine.devices]
+                [self._device(index, device) for index, device in enumerate(engine.devices)]
                 if engine is not None
                 else None,
             ),
@@ -150,6 +153,14 @@ class _Writer:
                     "context",
                 )
             },
+        }
+
+    def _device(self, index: int, device: Placement) -> dict[str, Any]:
+        sizes = ("model_bytes", "kv_bytes", "compute_bytes")
+        return {
+            "name": device.name,
+            "layers": device.layers,
+            **{name: self._told(f"engine.devices.{index}.{name}", device, name) for name in sizes},
         }
 
     def _sampler(self) -> dict[str, Any]:
@@ -196,7 +207,15 @@ class _Writer:
             "warmup_ms": self._known("load.warmup_ms", ms(ended.warmup_ns) if ended is not None else None),
             "page_cache": self._told("load.page_cache", ended, "page_cache"),
             "paid_by_this_answer": paid is not None and paid > 0,
+            "cached_fraction": self._told("load.cached_fraction", ended, "cached_fraction"),
+            "major_faults": self._told("load.major_faults", ended, "major_faults"),
         }
+
+    def _major_faults(self) -> Any:
+        prefill = self.answer.prefill
+        if prefill is not None and prefill.read < prefill.done:
+            return self._known("machine.major_faults", None, _LOST)
+        return self._told("machine.major_faults", prefill, "major_faults")
 
     def _parts(self, path: str, parts: Parts | None, reason: str) -> dict[str, float | None]:
         reason = self.reason if self.none_at_all else reason

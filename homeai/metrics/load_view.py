@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from homeai.events import Fault, LoadProgress, LoadStage, LoadStarted, PageCache
+from homeai.events import Fault, LoadProgress, LoadStage, LoadStarted, PageCache, Placement
 from homeai.metrics.state import AnswerState, Loaded, SessionState
 
 LOAD_RATE_MIN_NS = 100_000_000
@@ -35,6 +35,8 @@ class LoadView:
     context_ns: int | None = None
     warmup_ns: int | None = None
     page_cache: PageCache | None = None
+    buffers: tuple[Placement, ...] = ()
+    """Of a model that is ready: each device with its layers and the sizes of its weights, KV cache and work buffers."""
     fault: Fault | None = None
 
 
@@ -101,6 +103,7 @@ def _done_load(load: Loaded, *, paid: bool = False) -> LoadView:
         context_ns=ended.context_ns,
         warmup_ns=ended.warmup_ns,
         page_cache=ended.page_cache,
+        buffers=ended.engine.devices,
     )
 
 

@@ -34,7 +34,7 @@ MODEL = ModelFacts(name="Tiny", path="/models/tiny.gguf", size_bytes=98_362_432,
 ENGINE = EngineFacts(
     backend="llama.cpp",
     build="0.3.36",
-    devices=(Placement(name="CPU", layers=30, model_bytes=1),),
+    devices=(Placement(name="CPU", layers=30, model_bytes=96_000_000, kv_bytes=94_371_840),),
     layers_offloaded=0,
     layers_total=31,
     threads=2,
@@ -62,6 +62,8 @@ LOAD_ENDED = LoadEnded(
     context_ns=ms(48),
     warmup_ns=ms(4),
     page_cache="warm",
+    cached_fraction=1.0,
+    major_faults=3,
     model=MODEL,
     engine=ENGINE,
 )
@@ -132,6 +134,7 @@ def prompt_facts(answer_id: int = 1) -> list[AnyFact]:
             done=256,
             total=604,
             parts=Parts(compute_ns=ms(998), text_ns=ms(1), idle_ns=ms(1)),
+            major_faults=1,
         ),
         Prefilled(
             at_ns=ms(3313),
@@ -141,6 +144,7 @@ def prompt_facts(answer_id: int = 1) -> list[AnyFact]:
             done=604,
             total=604,
             parts=Parts(compute_ns=ms(1306), idle_ns=ms(4)),
+            major_faults=4,
         ),
     ]
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from homeai.events import (
     AnyFact,
@@ -35,7 +36,7 @@ NESTED = {
     "kv_type_k kv_type_v context",
     "sampler": "temperature seed max_tokens top_k top_p min_p repeat_penalty stop",
     "tokens": "prompt reused evaluated output reasoning",
-    "load": "total_ms file_ms context_ms warmup_ms page_cache paid_by_this_answer",
+    "load": "total_ms file_ms context_ms warmup_ms page_cache paid_by_this_answer cached_fraction major_faults",
     "phases_ms": "start load queue template tokenise prefill first_sample decode finish unaccounted total",
     "prefill_parts_ms": "compute sample text wait_other idle",
     "decode_parts_ms": "compute sample text wait_other idle",
@@ -68,6 +69,9 @@ def nulls(value: Any, path: str = "") -> Iterator[str]:
     if isinstance(value, dict):
         for key, inner in value.items():
             yield from nulls(inner, f"{path}.{key}" if path else key)
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from nulls(inner, f"{path}.{index}")
     elif value is None:
         yield path
 
@@ -105,7 +109,15 @@ def test_a_whole_answer() -> None:
         "engine": {
             "backend": "llama.cpp",
             "build": "0.3.36",
-            "devices": [{"name": "CPU", "layers": 30}],
+            "devices": [
+                {
+                    "name": "CPU",
+                    "layers": 30,
+                    "model_bytes": 96_000_000,
+                    "kv_bytes": 94_371_840,
+                    "compute_bytes": None,
+                }
+            ],
             "layers_offloaded": 0,
             "layers_total": 31,
             "threads": 2,
@@ -139,6 +151,8 @@ def test_a_whole_answer() -> None:
             "warmup_ms": 4.0,
             "page_cache": "warm",
             "paid_by_this_answer": False,
+            "cached_fraction": 1.0,
+            "major_faults": 3,
         },
         "phases_ms": {
             "start": 0.0,
@@ -166,8 +180,9 @@ def test_a_whole_answer() -> None:
         },
         "gaps_ms": {"per": "token", "n": 120, "p50": 66.0, "p95": 66.0, "p99": None, "max": 256.0},
         "findings": [],
-        "machine": {},
+        "machine": {"major_faults": 5},
         "missing": {
+            "engine.devices.0.compute_bytes": "the engine did not say",
             "sampler.seed": "greedy: no seed is used",
             "sampler.max_tokens": "no limit was set",
             "gaps_ms.p99": "needs 299 samples",
@@ -262,7 +277,18 @@ def test_the_machine_while_it_ran() -> None:
         Sample(at_ns=ms(1300), probe="cpu", took_ns=1, values={"all_share": 0.75}),
     ]
     written = contract(fold_all(facts), 1)
-    assert written["machine"] == {"cpu": {"all_share": {"last": 0.75, "mean": 0.75, "max": 1.0}}}
+    assert written["machine"] == {
+        "major_faults": None,
+        "cpu": {"all_share": {"last": 0.75, "mean": 0.75, "max": 1.0}},
+    }
+    assert written["missing"]["machine.major_faults"] == "not yet"
+
+
+def test_page_faults_are_unknown_when_any_chunk_did_not_tell_them() -> None:
+    facts = [replace(fact, major_faults=None) if fact.at_ns == ms(2003) else fact for fact in stories.prompt_facts()]
+    written = contract(fold_all([*stories.session_facts(), *facts]), 1)
+    assert written["machine"] == {"major_faults": None}
+    assert written["missing"]["machine.major_faults"] == "the engine did not say"
 
 
 def test_an_unknown_answer_is_a_key_error() -> None:

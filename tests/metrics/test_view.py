@@ -193,6 +193,8 @@ def test_the_load_of_a_session_without_answers() -> None:
     done = load_view(fold_all(facts), ms(900))
     assert done is not None
     assert (done.running, done.elapsed_ns, done.file_ns, done.name) == (False, ms(131), ms(79), "Tiny")
+    (cpu,) = done.buffers
+    assert (cpu.name, cpu.model_bytes, cpu.kv_bytes, cpu.compute_bytes) == ("CPU", 96_000_000, 94_371_840, None)
 
 
 def test_a_failed_load_is_shown_instead_of_the_one_before() -> None:
