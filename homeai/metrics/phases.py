@@ -106,9 +106,10 @@ def does_not_fit(answer: AnswerState) -> bool:
 def prefill_parts(answer: AnswerState) -> tuple[Parts | None, str]:
     """Return what the prefill was spent on, or the reason why that is not known."""
     span = phases(answer, _last_stamp(answer))["prefill"].span
-    if answer.prefill is None or span.missing is not None:
+    parts = _with_the_cut(answer, "prefill", answer.prefill.parts if answer.prefill is not None else None)
+    if parts is None or span.missing is not None:
         return None, span.missing or cut_reason(answer)
-    return _covering(answer, "prefill", answer.prefill.parts, span)
+    return _covering(answer, "prefill", parts, span)
 
 
 def decode_parts(answer: AnswerState) -> tuple[Parts | None, str]:
@@ -118,12 +119,20 @@ def decode_parts(answer: AnswerState) -> tuple[Parts | None, str]:
         return None, span.missing or cut_reason(answer)
     if answer.tokens.lost:
         return None, f"{answer.tokens.lost} tokens {_LOST}"
-    return _covering(answer, "decode", answer.tokens.decode_parts, span)
+    parts = _with_the_cut(answer, "decode", answer.tokens.decode_parts)
+    return (None, cut_reason(answer)) if parts is None else _covering(answer, "decode", parts, span)
+
+
+def _with_the_cut(answer: AnswerState, name: PhaseName, parts: Parts | None) -> Parts | None:
+    """Add what the step that a stop cut off was spent on, where the engine told it."""
+    if answer.ended is None or answer.ended.parts is None or current_phase(answer) != name:
+        return parts
+    return answer.ended.parts if parts is None else parts + answer.ended.parts
 
 
 def _covering(answer: AnswerState, name: PhaseName, parts: Parts, span: Quantity) -> tuple[Parts | None, str]:
-    # The step that a stop cuts off is in the span but in no part. Where that shows, no parts are better than parts
-    # that do not add up.
+    # When a worker died, nobody told what the step it died in was spent on. Where that shows, no parts are better than
+    # parts that do not add up.
     if answer.ended is not None and current_phase(answer) == name and span.value is not None:
         slack_ns = span.value / 100 + 2_000_000
         if abs(span.value - parts.total_ns) > slack_ns:

@@ -201,7 +201,8 @@ def view(state: SessionState, answer_id: int, now_ns: int) -> AnswerView:
         load=load_of(state, answer, now_ns, paid=spans["load"].span.value not in (None, 0)),
         shared=answer.shared,
         wait_other_ns=answer.tokens.decode_parts.wait_other_ns
-        + (0 if answer.prefill is None else answer.prefill.parts.wait_other_ns),
+        + (0 if answer.prefill is None else answer.prefill.parts.wait_other_ns)
+        + (0 if ended is None or ended.parts is None else ended.parts.wait_other_ns),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
+from msgspec.structs import replace
 
 from homeai.events import (
     AnyFact,
@@ -188,6 +189,30 @@ def test_stopped_in_prefill() -> None:
     parts, reason = prefill_parts(answer)
     assert parts is None
     assert reason == "stopped in prefill: the step that was cut off has no parts"
+
+
+def test_the_parts_of_a_stopped_answer_cover_the_step_that_was_cut_off() -> None:
+    in_prefill = stories.stopped_in_prefill()
+    cut = Parts(compute_ns=ms(180), wait_other_ns=ms(20))
+    parts, reason = prefill_parts(answer_of([*in_prefill[:-1], replace(in_prefill[-1], parts=cut)]))
+    assert reason == ""
+    assert parts == Parts(compute_ns=ms(998 + 180), text_ns=ms(1), idle_ns=ms(1), wait_other_ns=ms(20))
+    assert parts.total_ns == ms(2203 - 1003)
+    # Before the first chunk's end nothing else is known of the prefill.
+    end = replace(stories.ended(1203, "cancelled"), parts=cut)
+    assert prefill_parts(answer_of([*stories.session_facts(), *stories.prompt_facts()[:5], end])) == (cut, "")
+
+    written = [*stories.session_facts(), *stories.prompt_facts(), stories.tokens(0, [3314, 3380])]
+    end = replace(stories.ended(3580, "cancelled"), parts=cut)
+    parts, reason = decode_parts(answer_of([*written, end]))
+    assert (parts, reason) == (Parts(compute_ns=ms(65.25), sample_ns=ms(0.5), text_ns=ms(0.25)) + cut, "")
+    assert parts is not None
+    assert parts.total_ns == ms(3580 - 3314)
+    # An answer that ended by itself was cut in no phase: its parts are not those of decode.
+    end = replace(stories.ended(3580), parts=cut)
+    parts, _ = decode_parts(answer_of([*written, end]))
+    assert parts is not None
+    assert parts.total_ns == ms(66)
 
 
 def test_stopped_at_the_end_of_a_chunk_keeps_its_parts() -> None:
