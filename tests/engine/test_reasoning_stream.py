@@ -110,8 +110,8 @@ def test_an_opening_tag_in_pieces_counts_once_it_is_one() -> None:
 
 
 def test_harmony_counts_its_headers_once_they_are_read() -> None:
-    pieces = ("<|channel|>", "analysis", "<|message|>", "Hm", "<|end|>", "<|start|>", "assistant", "<|channel|>")
-    pieces += ("final", "<|message|>", "4", "<|start|>", "x<|channel|>", "commentary<|message|>", "b")
+    pieces = ["<|channel|>", "analysis", "<|message|>", "Hm", "<|end|>", "<|start|>", "assistant", "<|channel|>"]
+    pieces += ["final", "<|message|>", "4", "<|start|>", "x<|channel|>", "commentary<|message|>", "b"]
     assert _counts(*pieces) == [0, 0, 3, 1, 1, 0, 0, 0, 0, 5, 0, 0, 0, 0, 0]
     assert _counts("Hm", "<|end|>", "<|start|>", "y" * 300, "z", opened=HARMONY) == [1, 1, 0, 0, 0]
 
