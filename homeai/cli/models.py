@@ -10,6 +10,7 @@ from homeai.cli.console import say, write
 from homeai.cli.parser import Parser, given_flags
 
 if TYPE_CHECKING:
+    from homeai.models.library import Listing
     from homeai.models.modelfile import ModelFile
 
 SUMMARY = "lists the models of this machine, and the files that only look like one"
@@ -39,7 +40,7 @@ def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:  # noqa: ARG0
         say(f"homeai: {warning}")
     folders = tuple(map(Path, settings.value("folders")))
     listing = find_models(folders=folders)
-    used = _used(settings.value("model"), folders)
+    used = _used(settings.value("model"), folders, listing)
     if arguments.json:
         import json
 
@@ -60,13 +61,13 @@ def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:  # noqa: ARG0
     return 0
 
 
-def _used(argument: str | None, folders: tuple[Path, ...]) -> Path | None:
+def _used(argument: str | None, folders: tuple[Path, ...], listing: Listing) -> Path | None:
     from homeai.errors import HomeaiError
     from homeai.models.choose import resolve_model
     from homeai.places import state_dir
 
     try:
-        return resolve_model(argument, folders=folders, state_dir=state_dir()).path
+        return resolve_model(argument, folders=folders, state_dir=state_dir(), candidates=listing.candidates).path
     except HomeaiError:
         return None
 

@@ -38,6 +38,7 @@ def resolve_model(
     environ: Mapping[str, str] = os.environ,
     home: Path | None = None,
     notice: Callable[[Fault], None] = lambda _fault: None,
+    candidates: Sequence[Candidate] | None = None,
 ) -> ModelFile:
     """Return the model that is meant; it can chat.
 
@@ -49,6 +50,7 @@ def resolve_model(
         environ: The environment, which can move other programs' caches.
         home: The user's home folder, None for the real one.
         notice: Is told when the last model used has gone or broken and the starter takes its place.
+        candidates: What a search of these places has found already; None to search for a name when one is given.
 
     Raises:
         NoModelError: There is no such model, several could be meant, or there is none at all.
@@ -64,7 +66,8 @@ def resolve_model(
         # A folder's name may well be meant as a model's: a folder is no model anyway.
         if path.suffix.lower() == ".gguf" or not _is_folder(path):
             return examine(path).require_chat()
-    candidates = find_candidates(folders, environ, home)
+    if candidates is None:
+        candidates = find_candidates(folders, environ, home)
     for text in texts:
         if matches := _matches(text, candidates):
             return _only(text, matches).require_chat()

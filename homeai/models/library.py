@@ -43,6 +43,8 @@ class Listing:
 
     models: tuple[ModelFile, ...]
     skipped: tuple[Skipped, ...]
+    candidates: tuple[Candidate, ...]
+    """All that the search came upon; of a file with several names, each of them."""
 
 
 def find_models(
@@ -65,13 +67,14 @@ def find_models(
     budget = Budget(now)
     models: list[ModelFile] = []
     known: set[tuple[int, int]] = set()
-    for candidate in find_candidates(folders, environ, home, platform=platform, budget=budget):
+    candidates = find_candidates(folders, environ, home, platform=platform, budget=budget)
+    for candidate in candidates:
         if candidate.identity in known:
             continue
         known.add(candidate.identity)
         if not budget.late(candidate.path, "looked at"):
             models.append(candidate.examine())
-    return Listing(tuple(models), tuple(budget.skipped))
+    return Listing(tuple(models), tuple(budget.skipped), tuple(candidates))
 
 
 def find_candidates(

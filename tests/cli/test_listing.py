@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from homeai.cli.table import cell_width, table
 from homeai.settings import SETTINGS
-from tests.cli.conftest import Homeai
+from tests.cli.conftest import ROOT, Homeai
 from tests.models.tiny import write_chat_model
 
 
@@ -90,6 +92,19 @@ class TestModels:
         assert models["tiny"]["refusal"] is None
         assert models["page"]["kind"] == "html"
         assert models["page"]["refusal"]["code"] == "broken_model"
+
+    @pytest.mark.parametrize("model", ["tiny", "nothing-like-it"])
+    def test_each_folder_is_searched_once(self, homeai: Homeai, folder: Path, model: str) -> None:
+        code = (
+            "import sys\n"
+            f"sys.addaudithook(lambda event, args: print('searched', args[0], file=sys.stderr)"
+            f" if event == 'os.scandir' and str(args[0]).startswith({str(folder)!r}) else None)\n"
+            f"from homeai.cli import main\nsys.exit(main(['models', '--model', {model!r}]))"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, env=homeai.environment, cwd=ROOT, check=True
+        )
+        assert done.stderr.count(f"searched {folder}\n") == 1
 
     def test_odd_names_cannot_act_on_the_terminal(self, homeai: Homeai, folder: Path) -> None:
         write_chat_model(folder / "a\x1b[31m 日本 🦙.gguf")
