@@ -21,8 +21,9 @@ def start(homeai: Homeai, phase: str, *flags: str) -> Running:
     """Start an answer and wait until it is in the phase."""
     match phase:
         case "start":
-            running = homeai.start("ask", *flags, "hi", script="import_ms=60000")
-            running.wait_for_workers()
+            # The worker's own first words, not its process: that one is there before the question is asked.
+            running = homeai.start("ask", *flags, "hi", script="hang=1 cry=STARTING at=import")
+            running.wait_for_log("STARTING")
         case "load":
             running = homeai.start("ask", *flags, "hi", script="load_ms=60000 cry=LOADING at=load")
             running.wait_for_log("LOADING")
