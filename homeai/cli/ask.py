@@ -5,20 +5,34 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from homeai.cli.console import Interrupted, write
 from homeai.cli.parser import Parser
 from homeai.cli.signals import Signals
+from homeai.clock import now_ns
 from homeai.errors import HomeaiError, UsageError
 
 SUMMARY = "answers one prompt on standard output and says on standard error how long each part took"
 
 
+class _Parser(Parser):
+    """Writes the object of `--json` for arguments that it refuses, too."""
+
+    def read(self, arguments: Sequence[str]) -> argparse.Namespace:
+        try:
+            return super().read(arguments)
+        except UsageError as problem:
+            flags = list(arguments)[: arguments.index("--")] if "--" in arguments else arguments
+            _tell_failure(_Object() if "--json" in flags else None, problem)
+            raise
+
+
 def parser() -> Parser:
     """The command's arguments."""
-    made = Parser(
+    made = _Parser(
         "homeai ask",
         SUMMARY,
         usage="[flags] [PROMPT]",
@@ -51,7 +65,11 @@ def parser() -> Parser:
 
 
 def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:
-    """Answer; the submit stamp is the entry into the program."""
+    """Answer one prompt.
+
+    It counts as submitted when the program was entered; where it is read from standard input or a file, when that
+    reading ended: what writes the prompt may take its time, and that is no part of an answer's.
+    """
     result = _Object() if arguments.json else None
     with Signals() as signals:
         try:
@@ -63,13 +81,13 @@ def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:
             _tell_failure(result, HomeaiError("Stopped before the model was asked.", code="cancelled"))
             raise
         except Exception as problem:
-            if not isinstance(problem, OSError):  # what cannot be written to stdout cannot be told there
-                _tell_failure(result, HomeaiError(f"Something unexpected happened: {problem}"))
+            # Of a standard output that fails too, which changes nothing: the object was what could not be written.
+            _tell_failure(result, HomeaiError(f"Something unexpected happened: {problem}"))
             raise
 
 
 def _ask(arguments: argparse.Namespace, entered_at_ns: int, signals: Signals, result: _Object | None) -> int:
-    prompt = _prompt(arguments)
+    prompt, submitted_at_ns = _prompt(arguments, entered_at_ns)
     # After the prompt: what is wrong with it is told without loading any of this.
     from homeai.cli.answering import Conversation, settings_and_model
     from homeai.metrics.contract import contract
@@ -78,7 +96,7 @@ def _ask(arguments: argparse.Namespace, entered_at_ns: int, signals: Signals, re
     with Conversation(settings, model, signals) as conversation:
         answer_id, status = conversation.ask(
             prompt,
-            submitted_at_ns=entered_at_ns,
+            submitted_at_ns=submitted_at_ns,
             stop=tuple(arguments.stop),
             show_answer=result is None,
             show_reasoning=arguments.show_reasoning,
@@ -110,21 +128,27 @@ def _tell_failure(result: _Object | None, problem: HomeaiError) -> None:
         result.write(failure_contract(problem.fault, started_at=wall_clock()))
 
 
-def _prompt(arguments: argparse.Namespace) -> str:
+def _prompt(arguments: argparse.Namespace, entered_at_ns: int) -> tuple[str, int]:
+    """The prompt and when it was submitted."""
+    submitted_at_ns = entered_at_ns
     words, file = arguments.prompt, arguments.prompt_file
     if words and file:
         raise UsageError("Give the prompt as words or with --prompt-file, not both.", code="usage")
     if file and file != "-":
-        prompt = _decoded(_file(file), file)
+        content = _file(file)
+        submitted_at_ns = now_ns()
+        prompt = _decoded(content, file)
     elif words and words != ["-"]:
         prompt = " ".join(words)
     elif file or words or not sys.stdin.isatty():
-        prompt = _decoded(sys.stdin.buffer.read(), "standard input")
+        content = sys.stdin.buffer.read()
+        submitted_at_ns = now_ns()
+        prompt = _decoded(content, "standard input")
     else:
         raise UsageError("There is no prompt.", code="usage", help='Write it after the command: homeai ask "..."')
     if not prompt.strip():
         raise UsageError("The prompt is empty.", code="usage")
-    return prompt.rstrip("\r\n")
+    return prompt.rstrip("\r\n"), submitted_at_ns
 
 
 def _file(name: str) -> bytes:

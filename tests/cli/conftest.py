@@ -122,11 +122,11 @@ class Homeai:
         )
         return Finished(done.returncode, done.stdout.decode(), done.stderr.decode())
 
-    def broken(self, function: str, *arguments: str) -> Finished:
+    def broken(self, function: str, *arguments: str, mistake: str = "1 / 0") -> Finished:
         """Run with a mistake in one of the program's own functions."""
         module, _, name = function.rpartition(".")
         code = (
-            f"import sys, {module}\n{module}.{name} = lambda *_: 1 / 0\n"
+            f"import sys, {module}\n{module}.{name} = lambda *_: {mistake}\n"
             f"from homeai.cli import main\nsys.exit(main({list(arguments)!r}))"
         )
         done = subprocess.run(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -175,6 +177,9 @@ class TestObject:
             (["hi prompt=5000"], "", 6, "context_full"),
             (["--threads", "none", "hi"], "", 2, "usage"),
             ([""], "", 2, "usage"),
+            (["--bogus", "hi"], "", 2, "usage"),
+            (["hi", "--max-tokens"], "", 2, "usage"),
+            (["--cpu", "--gpu-layers", "3", "hi"], "", 2, "usage"),
         ],
     )
     def test_every_failure_has_one(
@@ -201,6 +206,35 @@ class TestObject:
         assert done.status == 1
         assert done.object()["error"]["code"] == "failure"
         assert "The details are in" in done.err
+
+    def test_a_file_that_fails_has_one_too(self, homeai: Homeai) -> None:
+        place = "homeai.cli.answering.settings_and_model"
+        done = homeai.broken(place, "ask", "--json", "hi", mistake="open('/no/such/file')")
+        assert done.status == 1
+        assert "/no/such/file" in done.object()["error"]["message"]
+
+    def test_a_flag_that_only_looks_like_json_gets_none(self, homeai: Homeai) -> None:
+        done = homeai.run("ask", "--bogus", "--", "--json")
+        assert (done.status, done.out) == (2, "")
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            [],
+            pytest.param(
+                ["--prompt-file", "/dev/stdin"],
+                marks=pytest.mark.skipif(sys.platform == "win32", reason="Windows has no /dev/stdin"),
+            ),
+        ],
+    )
+    def test_the_wait_for_a_prompt_that_is_read_is_nobodys_time(self, homeai: Homeai, arguments: list[str]) -> None:
+        running = homeai.start("ask", "--json", *arguments, stdin=subprocess.PIPE)
+        assert running.process.stdin is not None
+        time.sleep(2)
+        written_at = time.monotonic()
+        running.process.stdin.write(b"tokens=5")
+        phases = running.finish().object()["phases_ms"]
+        assert 0 < phases["start"] < phases["total"] < (time.monotonic() - written_at) * 1e3
 
 
 class TestFailures:
