@@ -9,13 +9,14 @@ from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
-from homeai.cli.console import Passing, say, say_problem, write
+from homeai.cli.console import Lines, Passing, say, say_problem, write
 from homeai.cli.parser import given_flags
 from homeai.cli.signals import Signals
 from homeai.clock import now_ns
 from homeai.errors import ExitCode, exit_code_of
 from homeai.events import (
     AnyFact,
+    ChunkProgress,
     Ended,
     EngineEnded,
     EngineStarting,
@@ -24,6 +25,7 @@ from homeai.events import (
     LoadStarted,
     Notice,
     Prefilled,
+    Sample,
     Text,
     Tokens,
 )
@@ -34,7 +36,7 @@ from homeai.models.modelfile import ModelFile
 from homeai.places import log_dir, state_dir
 from homeai.session import Session
 from homeai.settings import Settings, load
-from homeai.units import count, percent
+from homeai.units import count, percent, size
 
 STOP_PATIENCE_S = 5.0
 """How long a stopped answer may take to end; the session promises 2 s, also with a stuck engine."""
@@ -65,11 +67,19 @@ def settings_and_model(arguments: argparse.Namespace) -> tuple[Settings, ModelFi
 
 
 class Conversation:
-    """A session with one chat. As a context it ends the engine, whatever happens inside."""
+    """A session with one chat. As a context it ends the engine, whatever happens inside.
 
-    def __init__(self, settings: Settings, model: ModelFile, signals: Signals) -> None:
+    Args:
+        settings: What was asked for.
+        model: The model to talk with.
+        signals: Whom to hear of signals from.
+        plain: Tell progress in whole lines, for screen readers; else it is one line that is written over.
+    """
+
+    def __init__(self, settings: Settings, model: ModelFile, signals: Signals, *, plain: bool = False) -> None:
         self._settings = settings
         self._signals = signals
+        self._progress: type[Lines | Passing] = Lines if plain else Passing
         self._inbox: queue.SimpleQueue[AnyFact | int] = queue.SimpleQueue()
         insisted = settings.resolved["gpu_layers"].source != "default"
         self._told = set() if insisted else {code for code in TOLD_ONCE if _told_marker(code).exists()}
@@ -77,7 +87,7 @@ class Conversation:
         self._remembered = False
         self.session = Session(
             options=settings.engine_options(model.context_trained),
-            on_fact=self._inbox.put,
+            on_fact=self._hear,
             backend=settings.value("backend"),
             log_file=log_dir() / "engine.log",
         )
@@ -87,6 +97,11 @@ class Conversation:
 
         self._stop_sampling = start_sampling(self.session)
         self.open_chat(settings.value("system") or None)
+
+    def _hear(self, fact: AnyFact) -> None:
+        # Nothing reads while a talk waits for its next prompt, and readings come all the time.
+        if not isinstance(fact, Sample):
+            self._inbox.put(fact)
 
     def __enter__(self) -> Conversation:
         return self
@@ -125,7 +140,8 @@ class Conversation:
             answer_id = self.session.ask(
                 self._chat, prompt, sampler=self._settings.sampler(stop), submitted_at_ns=submitted_at_ns
             )
-            return answer_id, self._follow(answer_id, _Telling(answer_id, show_answer, show_reasoning, self._told))
+            telling = _Telling(answer_id, show_answer, show_reasoning, self._told, self._progress())
+            return answer_id, self._follow(answer_id, telling)
 
     def _follow(self, answer_id: int, telling: _Telling) -> int:
         signal_number, deadline_ns = 0, None
@@ -142,7 +158,8 @@ class Conversation:
                 telling.stopping()
                 self.session.stop(answer_id)
                 continue
-            telling.take(came)
+            if not self._is_past(came):
+                telling.take(came)
             if isinstance(came, LoadEnded) and not self._remembered:
                 self._remembered = True
                 with suppress(OSError):  # a full disk is no reason to give no answer
@@ -150,6 +167,13 @@ class Conversation:
             if isinstance(came, Ended) and came.answer_id == answer_id:
                 telling.end()
                 return _status(came, signal_number)
+
+    def _is_past(self, fact: AnyFact) -> bool:
+        """Whether it is progress of what is over: a talk reads with a prompt all that happened since the last one."""
+        state = self.session.state
+        if isinstance(fact, EngineStarting):
+            return state.engine.phase != "starting"
+        return isinstance(fact, LoadStarted | LoadProgress) and state.load.loading is None
 
     def tell_of(self, answer_id: int) -> None:
         """Write the line of figures, and what went wrong if something did."""
@@ -180,13 +204,15 @@ class Conversation:
 class _Telling:
     """Shows one answer as its facts come: text on stdout, progress and notices on stderr."""
 
-    def __init__(self, answer_id: int, show_answer: bool, show_reasoning: bool, told: set[str]) -> None:
+    def __init__(
+        self, answer_id: int, show_answer: bool, show_reasoning: bool, told: set[str], progress: Lines | Passing
+    ) -> None:
         self._answer_id = answer_id
         self._show_answer = show_answer
         self._show_reasoning = show_reasoning
         self._told = told
         self._held: list[Notice] = []
-        self._passing = Passing()
+        self._progress = progress
         self._model = ""
         self._reasoned = 0
         self._open = ""
@@ -196,19 +222,20 @@ class _Telling:
     def take(self, fact: AnyFact) -> None:
         match fact:
             case EngineStarting():
-                self._passing.show("starting the engine ...")
+                self._progress.show("starting the engine ...", "start")
             case LoadStarted():
                 self._model = fact.name
-                self._passing.show(f"loading {self._model} ...")
-            case LoadProgress(fraction=float() as fraction):
-                self._passing.show(f"loading {self._model}: {fact.stage} {percent(fraction)}")
+                self._progress.show(f"loading {self._model} ...", "load")
+            case LoadProgress():
+                self._progress.show(f"loading {self._model}: {fact.stage} {_how_far(fact)}".rstrip(), "load")
             case LoadEnded():
-                self._passing.clear()
-            case Prefilled(answer_id=self._answer_id) if fact.done < fact.total:
-                self._passing.show(f"reading the prompt: {count(fact.done)} of {count(fact.total)} tokens")
+                self._progress.clear()
+            case Prefilled() | ChunkProgress() if fact.answer_id == self._answer_id and fact.done < fact.total:
+                done, total = count(fact.done), count(fact.total)
+                self._progress.show(f"reading the prompt: {done} of {total} tokens", "prefill")
             case Tokens(answer_id=self._answer_id) if fact.reasoning and not self._written:
                 self._reasoned += fact.reasoning
-                self._passing.show(f"reasoning: {count(self._reasoned)} tokens")
+                self._progress.show(f"reasoning: {count(self._reasoned)} tokens", "reasoning")
             case Text(answer_id=self._answer_id):
                 self._text(fact)
             case Notice():
@@ -219,18 +246,18 @@ class _Telling:
     def stopping(self) -> None:
         """Say that the answer is being stopped."""
         if not self._written:
-            self._passing.show("stopping ...")
+            self._progress.show("stopping ...", "stop")
 
     def end(self) -> None:
         """Leave both streams at the start of a line."""
-        self._passing.clear()
+        self._progress.clear()
         self._finish_line()
         self._tell_notices()
 
     def _text(self, fact: Text) -> None:
         if not (self._show_answer if fact.channel == "answer" else self._show_reasoning):
             return
-        self._passing.clear()
+        self._progress.clear()
         if self._open not in ("", fact.channel):
             self._finish_line()
         if fact.channel == "answer":
@@ -254,11 +281,20 @@ class _Telling:
             if notice.code in self._told or notice.message in self._told:
                 continue
             self._told.add(notice.message)
-            self._passing.clear()
+            self._progress.clear()
             say_problem(notice.message, notice.help)
             if notice.code in TOLD_ONCE:
                 with suppress(OSError):  # then it is told again the next time
                     _told_marker(notice.code).touch()
+
+
+def _how_far(load: LoadProgress) -> str:
+    """A share where the engine tells one, else bytes; nothing for a stage that is only named."""
+    if load.fraction is not None:
+        return percent(load.fraction)
+    if load.done_bytes is None:
+        return ""
+    return size(load.done_bytes) + ("" if load.total_bytes is None else f" of {size(load.total_bytes)}")
 
 
 def _told_marker(code: str) -> Path:

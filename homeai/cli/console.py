@@ -8,9 +8,13 @@ import os
 import sys
 from collections.abc import Callable
 
+from homeai.clock import now_ns
 from homeai.errors import ExitCode, HomeaiError
 from homeai.platform import BROKEN_PIPE_STATUS, is_terminal_dumb
 from homeai.units import printable
+
+LINES_APART_NS = 5_000_000_000
+"""How often a step that takes long is told anew where every change is a line: a screen reader speaks each of them."""
 
 
 class Interrupted(KeyboardInterrupt):
@@ -72,7 +76,7 @@ class Passing:
         self._shown = sys.stderr.isatty() and not is_terminal_dumb()
         self._length = 0
 
-    def show(self, text: str) -> None:
+    def show(self, text: str, step: str = "") -> None:  # noqa: ARG002 - as its twin `Lines`
         """Replace the line, cut to the terminal's width; an empty text clears it."""
         if not self._shown or (not text and not self._length):
             return
@@ -86,6 +90,24 @@ class Passing:
     def clear(self) -> None:
         """Leave an empty line, with the cursor at its start."""
         self.show("")
+
+
+class Lines:
+    """`Passing` for screen readers, and for terminals that cannot place the cursor: whole lines, and few of them."""
+
+    def __init__(self) -> None:
+        self._shown = sys.stderr.isatty()
+        self._step = ""
+        self._due_ns = 0
+
+    def show(self, text: str, step: str = "") -> None:
+        """Say it where it begins another step than the last line, or that one is five seconds old."""
+        if self._shown and (step != self._step or now_ns() >= self._due_ns):
+            self._step, self._due_ns = step, now_ns() + LINES_APART_NS
+            say(text)
+
+    def clear(self) -> None:
+        """What was said stays."""
 
 
 def _columns() -> int:

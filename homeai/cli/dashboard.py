@@ -9,7 +9,7 @@ from pathlib import Path
 
 import homeai
 from homeai.cli import COMMANDS
-from homeai.cli.console import say
+from homeai.cli.console import say, write
 from homeai.cli.parser import Parser, add_version, given_flags
 from homeai.errors import ExitCode, HomeaiError
 from homeai.platform import is_terminal_dumb, restore_terminal, terminal_modes
@@ -44,13 +44,20 @@ def parser() -> Parser:
 
 def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:  # noqa: ARG001 - what every command takes
     """Open the dashboard, or say what to use where there is no screen for it."""
-    missing = [name for name, stream in (("input", sys.stdin), ("output", sys.stdout)) if not stream.isatty()]
+    streams = {"input": sys.stdin, "output": sys.stdout}
+    if sys.platform != "win32":
+        streams["error"] = sys.stderr  # which is what Textual draws on there
+    missing = [name for name, stream in streams.items() if not stream.isatty()]
     if missing or is_terminal_dumb():
         where = f"Standard {' and '.join(missing)} is no terminal" if missing else "This terminal cannot show it"
-        say(
+        message = (
             f"homeai: The dashboard needs a terminal. {where}: "
             'use homeai ask "..." for one answer, or homeai chat --plain for a talk in lines.'
         )
+        if missing == ["error"]:
+            write(message + "\n")  # here alone somebody sees it
+        else:
+            say(message)
         return ExitCode.USAGE
     _refuse_strangers()
     from homeai.app.main import run_dashboard

@@ -136,9 +136,10 @@ class TestAsk:
         assert "a␛[2J␛]52;c;aGk=␇b<U+009B>31m".encode() in shown.seen
 
     def test_progress_gives_way_to_the_answer(self, terminal: Open) -> None:
-        shown = terminal("ask", "prompt=600 prefill_rate=2000 say=done", script="load_ms=300")
+        shown = terminal("ask", "prompt=600 prefill_rate=2000 say=done", script="load_ms=1000")
         assert shown.finish() == 0
-        assert b"loading SmolLM2-135M-Instruct.Q4_1: file 50 %" in shown.seen
+        assert b"loading SmolLM2-135M-Instruct.Q4_1: file 37.5 MiB of 93.8 MiB" in shown.seen
+        assert b"loading SmolLM2-135M-Instruct.Q4_1: tensors 40 %" in shown.seen
         assert b"reading the prompt: 256 of 600 tokens" in shown.seen
         # What is left on the screen: apply the carriage returns.
         lines = [_as_seen(line) for line in shown.seen.decode().split("\r\n")]
@@ -188,6 +189,39 @@ class TestPlainChat:
         shown.type("/quit\r")
         assert shown.finish() == 0
         assert shown.modes_now() == shown.modes
+
+    def test_progress_is_told_in_whole_lines_for_those_who_hear_them(self, terminal: Open) -> None:
+        shown = terminal("chat", "--plain", script="import_ms=1500 load_ms=1000")
+        shown.wait_for("> ")
+        shown.type("prompt=2000 prefill_rate=2000 chunk=64 say=done\r")
+        shown.wait_for("first token")
+        shown.type("/quit\r")
+        assert shown.finish() == 0
+        _, typed, heard = shown.seen.partition(b"say=done\r\n")
+        assert typed
+        lines = heard.partition(b"first token")[0].decode().split("\r\n")
+        assert not any("\r" in line for line in lines)
+        model = "SmolLM2-135M-Instruct.Q4_1"
+        told = [line for line in lines if not line.startswith("homeai: ")]
+        assert told == [
+            "starting the engine ...",
+            f"loading {model} ...",
+            "reading the prompt: 64 of 2,000 tokens",
+            "done",
+            "",
+        ]
+
+    def test_what_was_over_before_the_prompt_is_not_told(self, terminal: Open, homeai: Homeai) -> None:
+        shown = terminal("chat", "--plain", script="cry=LOADING at=load")
+        log = homeai.home / "state" / "log" / "engine.log"
+        until(lambda: log.exists() and "LOADING" in log.read_text(), "the load")
+        shown.read(1.5)
+        shown.type("say=done\r")
+        shown.wait_for("first token")
+        shown.type("/quit\r")
+        assert shown.finish() == 0
+        assert b"starting the engine" not in shown.seen
+        assert b"loading" not in shown.seen
 
     def test_ctrl_c_stops_the_answer_and_the_talk_goes_on(self, terminal: Open) -> None:
         shown = terminal("chat", "--plain")
@@ -253,6 +287,16 @@ class TestNoTerminal:
         assert "homeai chat --plain" in done.err
         assert "\x1b" not in done.err
         assert not (homeai.home / "out").exists() or (homeai.home / "out").read_bytes() == b""
+
+    def test_errors_that_go_to_a_file(self, terminal: Open, homeai: Homeai) -> None:
+        # The screen is drawn on standard error, and what goes there is not seen: the message has to go elsewhere.
+        log = homeai.home / "log"
+        shown = terminal(command=["bash", "-c", f"{' '.join(homeai.command)} 2>{log}"], COLUMNS="500")
+        assert shown.finish() == 2
+        assert b"Standard error is no terminal" in shown.seen
+        assert shown.seen.count(b"\n") == 1
+        assert b"\x1b" not in shown.seen
+        assert log.read_bytes() == b""
 
     @pytest.mark.parametrize("term", ["dumb", ""])
     def test_a_terminal_that_can_do_nothing(self, terminal: Open, term: str) -> None:

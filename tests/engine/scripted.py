@@ -106,18 +106,20 @@ class ScriptedBackend:
             fault = Fault(code="load_failed", message="The script wants the load to fail.", help="Change the script.")
             self._emit(LoadFailed(at_ns=now_ns(), load_id=request.load_id, fault=fault))
             return
-        for step in range(1, 11):
+        for step in range(1, 6):
             time.sleep(script.load_ms / 10_000)
             self._emit(
                 LoadProgress(
                     at_ns=now_ns(),
                     load_id=request.load_id,
                     stage="file",
-                    fraction=step / 10,
-                    done_bytes=request.size_bytes * step // 10,
+                    done_bytes=request.size_bytes * step // 5,
                     total_bytes=request.size_bytes,
                 )
             )
+        for step in range(1, 6):
+            time.sleep(script.load_ms / 10_000)
+            self._emit(LoadProgress(at_ns=now_ns(), load_id=request.load_id, stage="tensors", fraction=step / 5))
         self._context = request.options.context or 4096
         self._cache = []
         ended_ns = now_ns()
