@@ -11,6 +11,9 @@ import llama_cpp.llama_cpp
 
 api: Any = llama_cpp.llama_cpp
 
+# The library keeps only its address, for as long as the process lives.
+_silence = api.llama_log_callback(lambda *_: None)
+
 
 @dataclass(frozen=True)
 class BareTimes:
@@ -29,8 +32,7 @@ class BareLoop:
     """Model, context, greedy sampler; prompts in chunks of one micro-batch."""
 
     def __init__(self, path: str, *, context: int, threads: int, ubatch: int = 512) -> None:
-        self._log = api.llama_log_callback(lambda *_: None)
-        api.llama_log_set(self._log, ctypes.c_void_p(0))
+        api.llama_log_set(_silence, ctypes.c_void_p(0))
         api.llama_backend_init()
         self.model = api.llama_model_load_from_file(path.encode(), api.llama_model_default_params())
         self.vocab = api.llama_model_get_vocab(self.model)
@@ -46,6 +48,10 @@ class BareLoop:
         room = (api.llama_token * (len(raw) + 8))()
         count = api.llama_tokenize(self.vocab, raw, len(raw), room, len(room), False, True)
         return list(room[:count])
+
+    def piece(self, token: int) -> bytes:
+        buffer = ctypes.create_string_buffer(64)
+        return buffer.raw[: api.llama_token_to_piece(self.vocab, token, buffer, 64, 0, False)]
 
     def _decode(self, ids: list[int], position: int, *, logits: bool) -> None:
         batch = self.batch

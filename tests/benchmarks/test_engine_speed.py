@@ -23,6 +23,7 @@ from homeai.metrics.contract import contract
 from homeai.models.modelfile import examine
 from homeai.platform import usable_cores
 from homeai.session import Session
+from tests.benchmarks.report import say
 from tests.engine.recorder import Recorder
 from tests.engine.rig import options, starter
 
@@ -31,10 +32,6 @@ pytestmark = [pytest.mark.benchmark, pytest.mark.model]
 THREADS = usable_cores().usable
 ROUNDS = 7
 SYSTEM = "You are a helpful AI assistant named SmolLM, trained by Hugging Face"
-
-
-def say(name: str, value: str, wanted: str, met: bool) -> None:
-    print(f"\n{'met   ' if met else 'MISSED'}  {name}: {value} (wanted {wanted})", end="", flush=True)
 
 
 class Peer:

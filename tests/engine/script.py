@@ -17,6 +17,7 @@ What is said
     slow=O:V:F       F times as slow with engine option O at value V, such as threads:1:2 (environment only); more
                      of them after commas
     say=TEXT         the text, everything up to the end of the script, cut at spaces
+    say_file=PATH    the text of this file, line breaks and all, cut at white space; no white space in the path
 
 Misbehaviour, all at the moment `at`: import, load (environment only), prefill (the default) or the index of a token
     noise=N          N lines with ANSI codes to fd 1 and N to fd 2, through the C level
@@ -44,6 +45,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
+from pathlib import Path
 from typing import Any, NoReturn
 
 from homeai.options import EngineOptions
@@ -65,6 +67,7 @@ class Script:
     late: int = 0
     slow: str = ""
     say: str = ""
+    say_file: str = ""
     at: str = "prefill"
     noise: int = 0
     cry: str = ""
@@ -111,9 +114,14 @@ class Script:
 
     def pieces(self) -> list[str]:
         """The texts of the tokens, the end token not counted."""
-        own = re.findall(r"\S+\s*|\s+", self.say)
+        own = cut(self.say or (Path(self.say_file).read_text("utf-8") if self.say_file else ""))
         count = self.tokens if self.tokens is not None else len(own) or 20
         return [own[i % len(own)] if own else f"w{i} " for i in range(count)]
+
+
+def cut(text: str) -> list[str]:
+    """The text in tokens: words with the white space after them."""
+    return re.findall(r"\S+\s*|\s+", text)
 
 
 _KINDS: dict[str, Callable[[str], Any]] = {"int": int, "float": float, "str": str}
