@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from textual import events
@@ -14,11 +14,15 @@ from widgets.foreign import shown
 MOST_CHARACTERS = 1_000_000
 """More than any context of today holds; a longer paste is refused and the draft kept."""
 
+Submit = Callable[[str, float], bool]
+"""Takes the text and its key's own time, in seconds of Textual's message clock; False leaves the text in the box."""
+
 
 class Prompt(TextArea):
     """A key sends, another begins a line; Up in the first row and Down in the last one go through the history.
 
     Args:
+        submit: Called at once when the user wants the text asked: a message would come behind the keys that follow.
         placeholder: What an empty box says.
         id: The widget's.
         send_keys: The keys that send.
@@ -36,20 +40,6 @@ class Prompt(TextArea):
     """
 
     @dataclass
-    class Submitted(Message):
-        """The user wants this asked."""
-
-        prompt: Prompt
-        text: str
-        pressed_at_s: float
-        """The key's own time, in seconds of Textual's message clock."""
-
-        @property
-        def control(self) -> Prompt:
-            """The box it comes from."""
-            return self.prompt
-
-    @dataclass
     class TooLong(Message):
         """A paste would have made the draft too long and was refused."""
 
@@ -63,6 +53,7 @@ class Prompt(TextArea):
 
     def __init__(
         self,
+        submit: Submit,
         placeholder: str = "",
         *,
         id: str | None = None,
@@ -78,6 +69,7 @@ class Prompt(TextArea):
             tab_behavior="focus",
         )
         self.cursor_blink = False
+        self._submit = submit
         self._send_keys = frozenset(send_keys)
         self._new_line_keys = frozenset(new_line_keys)
         self._history: list[str] = []
@@ -95,7 +87,8 @@ class Prompt(TextArea):
             case key if key in self._send_keys:
                 event.stop()
                 event.prevent_default()
-                self.post_message(self.Submitted(self, self.text, event.time))
+                if self._submit(self.text, event.time):
+                    self.accepted()
             case key if key in self._new_line_keys:
                 event.stop()
                 event.prevent_default()

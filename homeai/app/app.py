@@ -104,7 +104,7 @@ class HomeaiApp(App[int]):
 
     def on_mount(self) -> None:
         """Show the screen, then open the session behind it."""
-        self.push_screen(ChatScreen(self.keys, self.desk.current.number))
+        self.push_screen(ChatScreen(self.keys, self.desk.current.number, self._submit))
         self.set_interval(TICK_S, self._tick)
         self.call_after_refresh(self._start_opening)
         if self._unknown_theme is not None:
@@ -144,10 +144,8 @@ class HomeaiApp(App[int]):
 
     # --- the box ------------------------------------------------------------------------------------------------------
 
-    @on(Prompt.Submitted)
-    def _submit(self, message: Prompt.Submitted) -> None:
-        if asking.submit(self, message.text, pressed_at(message.pressed_at_s, self._clock())):
-            message.prompt.accepted()
+    def _submit(self, text: str, pressed_at_s: float) -> bool:
+        return asking.submit(self, text, pressed_at(pressed_at_s, self._clock()))
 
     @on(Prompt.TooLong)
     def _refuse_paste(self, message: Prompt.TooLong) -> None:
@@ -245,8 +243,18 @@ class HomeaiApp(App[int]):
         return bool(self._inbox)
 
     async def action_command(self, command_id: str) -> None:
-        """Run a command of the table."""
-        await self._run(BY_ID[command_id].run)
+        """Run a command of the table because of its key."""
+        focused, run = self.screen.focused, BY_ID[command_id].run
+        if focused is None or run.startswith("app:"):
+            await self._run(run)
+        else:
+            # The application hears of this key before the box has dealt with those typed before it. In the box's own
+            # queue it comes behind them, and before those that follow.
+            focused.call_later(self._run_in_turn, command_id)
+
+    async def _run_in_turn(self, command_id: str) -> None:
+        if commands.is_available(command_id, self.situation()):
+            await self._run(BY_ID[command_id].run)
 
     async def _run(self, run: str) -> None:
         if run.startswith("app:"):
@@ -261,7 +269,7 @@ class HomeaiApp(App[int]):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Leave keys to others where our commands mean nothing: pages of help, Ctrl+Z (undo) where no shell waits."""
         if action == "command":
-            return commands.is_available(str(parameters[0]), self.situation())
+            return commands.may_be_available(str(parameters[0]), self.situation())
         return super().check_action(action, parameters)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:

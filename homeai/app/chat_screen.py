@@ -15,7 +15,7 @@ from homeai.metrics.state import SessionState
 from widgets.conversation import Conversation
 from widgets.lines import Lines
 from widgets.panels import Frame, alert_lines, header_line, side_lines, strip_lines
-from widgets.prompt import Prompt
+from widgets.prompt import Prompt, Submit
 from widgets.prose import Row
 from widgets.tabs import Tab, tab_line
 
@@ -37,11 +37,13 @@ class ChatScreen(Screen[None]):
     Args:
         keys: Which keys the commands have.
         number: The first chat's number.
+        submit: What the box for questions calls.
     """
 
-    def __init__(self, keys: Keys, number: int) -> None:
+    def __init__(self, keys: Keys, number: int, submit: Submit) -> None:
         super().__init__(id="chat")
         self._keys = keys
+        self._submit = submit
         self._number = number
         """The chat that is shown."""
         self._talks: dict[int, Conversation] = {}
@@ -64,6 +66,7 @@ class ChatScreen(Screen[None]):
                 with Horizontal(id="ask"):
                     yield Static("┃", id="mark", markup=False)
                     yield Prompt(
+                        self._submit,
                         "ask something",
                         id="prompt",
                         send_keys=self._keys.of("send"),

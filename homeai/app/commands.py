@@ -8,7 +8,7 @@ application, in the file of what it belongs to.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -181,6 +181,11 @@ def _unknown(command_id: str) -> str:
 def is_available(command_id: str, now: Situation) -> bool:
     """Whether the command means something now."""
     return BY_ID[command_id].available(now)
+
+
+def may_be_available(command_id: str, now: Situation) -> bool:
+    """Whether its key is the command's on this screen: what was typed before it may still change the chats."""
+    return is_available(command_id, replace(now, live=True, chats=2, answers=1))
 
 
 def footer(now: Situation, keys: Keys) -> Iterable[tuple[str, str]]:

@@ -69,7 +69,10 @@ def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:  # noqa: ARG0
             }
             for setting in SETTINGS
         }
-        shown_keys = {name: {"value": given, "origin": origin} for name, given, origin in rows(keys, every=True)}
+        shown_keys = {
+            name.removeprefix("keys."): {"value": given, "origin": origin}
+            for name, given, origin in rows(keys, every=True)
+        }
         write(
             json.dumps({"schema": 1, "config_file": str(config_file()), "settings": shown, "keys": shown_keys}) + "\n"
         )

@@ -11,7 +11,7 @@ Here it is only read. Which actions there are, and which keys may be theirs, the
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 
 from homeai.errors import UsageError
@@ -27,13 +27,14 @@ class WrittenKeys:
     place: str
 
 
-def read_keys(section: object, text: str, path: str) -> Mapping[str, WrittenKeys]:
+def read_keys(section: object, text: str, path: str, settings: Container[str] = ()) -> Mapping[str, WrittenKeys]:
     """Read the section by action.
 
     Args:
         section: What TOML made of it.
         text: The whole file, for the lines' numbers.
         path: What the file is called in messages.
+        settings: The names of the settings, one of which may stand below the section by mistake.
 
     Raises:
         UsageError: It is no section, or a value is neither a text nor a list of texts.
@@ -46,6 +47,8 @@ def read_keys(section: object, text: str, path: str) -> Mapping[str, WrittenKeys
         place = _place(path, text, action)
         keys = value.split(",") if isinstance(value, str) else value
         if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
+            if action in settings:
+                raise UsageError(f"{place}: {action} is a setting and belongs above [{SECTION}]", code="usage")
             raise UsageError(f'{place}: {action} takes a key such as "ctrl+n", or a list of keys', code="usage")
         written[action] = WrittenKeys(tuple(key.strip() for key in keys if key.strip()), place)
     return written

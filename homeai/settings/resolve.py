@@ -173,7 +173,7 @@ def resolve(flags: Mapping[str, object], environ: Mapping[str, str], toml_path: 
     return replace(
         settings,
         warnings=settings.warnings + _odd_variables(environ),
-        keys=read_keys(written.get(KEYS, {}), text, str(toml_path)),
+        keys=read_keys(written.get(KEYS, {}), text, str(toml_path), BY_KEY),
     )
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -147,3 +149,88 @@ async def test_leaving_in_the_middle_ends_the_worker(app: HomeaiApp) -> None:
         await pilot.press("ctrl+q")
     app.close_session()
     assert not psutil.pid_exists(ready.pid)
+
+
+async def test_two_answers_run_beside_each_other_and_closing_one_leaves_the_other(app: HomeaiApp) -> None:
+    try:
+        async with app.run_test(size=SIZE) as pilot:
+            await until(pilot, lambda: app.session is not None)
+            assert app.session is not None
+            app.chat_screen.prompt.text = "tokens=400 rate=100"
+            await pilot.press("enter")
+            await until(pilot, lambda: "w10" in screen_text(pilot))
+            await pilot.press("ctrl+n")
+            app.chat_screen.prompt.text = "tokens=5000 rate=100"
+            await pilot.press("enter")
+            await until(pilot, lambda: "w10" in screen_text(pilot))
+            first, second = (app.session.state.answers[number] for number in (1, 2))
+            assert first.ended is None
+            assert second.ended is None
+            assert "computed together with" in screen_text(pilot)
+            assert screen_text(pilot).splitlines()[1].count("▸ writing") == 2
+            await pilot.press("f9", "f9")
+            await until(pilot, lambda: len(app.desk) == 1)
+            await until(pilot, lambda: app.desk.current.ended)
+            await pilot.pause()
+            state = app.session.state
+            assert newest(app).finish_reason == "stop"
+            assert state.answers[2].ended is not None
+            assert state.answers[2].ended.finish_reason == "cancelled"
+            assert state.answers[1].answer_text == "".join(f"w{n} " for n in range(400))
+            assert "w399" in screen_text(pilot)
+            assert "partly computed together" in screen_text(pilot)
+    finally:
+        app.close_session()
+
+
+@pytest.mark.model
+async def test_two_chats_with_the_starter_model_are_computed_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from homeai.app.main import open_session
+    from homeai.settings import load
+
+    monkeypatch.setenv("HOMEAI_STATE_DIR", str(tmp_path))
+    settings = load({"sequences": "2", "context": "2k"})
+    short = Sampler(temperature=0.0, max_tokens=100)
+    app = HomeaiApp(lambda on_fact: open_session(settings, None, on_fact), sampler=short)
+    try:
+        async with app.run_test(size=SIZE) as pilot:
+            await until(pilot, lambda: app.session is not None and "threads" in screen_text(pilot), within_s=120)
+            assert app.session is not None
+            for number, question in enumerate(("Tell a story of a lighthouse.", "Tell a story of a river."), start=1):
+                if number == 2:
+                    await pilot.press("ctrl+n")
+                    app.desk.current.sampler = Sampler(temperature=0.0, max_tokens=1000)
+                app.chat_screen.prompt.text = question
+                await pilot.press("enter")
+                await until(pilot, partial(_has_tokens, app, number), within_s=120)
+            assert "computed together with the answer in “Tell a story" in screen_text(pilot)
+            await pilot.press("f9", "f9")
+            await until(pilot, lambda: len(app.desk) == 1 and app.desk.current.ended, within_s=120)
+            first, second = (app.session.state.answers[number] for number in (1, 2))
+            view = newest(app)
+            assert first.shared
+            assert view.finish_reason == "length"
+            assert view.ttft_ns is not None
+            assert view.decode_tps is not None
+            assert second.ended is not None
+            assert second.ended.finish_reason == "cancelled"
+            assert second.tokens.count < 1000
+
+            # The same question by itself gives the same text: the other chat was beside it, not in it.
+            await pilot.press("ctrl+n")
+            app.chat_screen.prompt.text = "Tell a story of a lighthouse."
+            await pilot.press("enter")
+            await until(pilot, lambda: app.desk.current.ended, within_s=120)
+            again = app.session.state.answers[3].answer_text
+            # Numbers computed in another batch may differ in the last bit, and so a late token.
+            assert again[:40] == first.answer_text[:40]
+    finally:
+        app.close_session()
+
+
+def _has_tokens(app: HomeaiApp, answer_id: int) -> bool:
+    assert app.session is not None
+    answer = app.session.state.answers.get(answer_id)
+    return answer is not None and answer.tokens.count > 3

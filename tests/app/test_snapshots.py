@@ -119,6 +119,25 @@ def test_the_help(snap_compare: Any) -> None:
     assert snap_compare(app, terminal_size=(80, 24), run_before=after(keys=("f1",)))
 
 
+@pytest.mark.parametrize("size", [(80, 24), (120, 36)], ids=str)
+def test_three_chats(snap_compare: Any, size: tuple[int, int]) -> None:
+    async def run_before(pilot: Pilot[Any]) -> None:
+        app = await ready(pilot)
+        for number, question in enumerate(("Summarise this letter for me", "And in [b]German", "Why?"), start=1):
+            if number > 1:
+                await pilot.press("ctrl+n")
+            app.chat_screen.prompt.text = question
+            await pilot.press("enter")
+            await until(pilot, lambda: not app.chat_screen.prompt.text)
+            await play(pilot, *stories.prompt_facts(number))
+        await play(pilot, *stories.writing_facts(1)[:12], *stories.writing_facts(2), stories.ended(11424, answer_id=2))
+        await play(pilot, *stories.writing_facts(3)[:12])
+        await pilot.pause(0.15)
+
+    app = StagedApp(*stories.session_facts(), *MACHINE, now_ms=3700)
+    assert snap_compare(app, terminal_size=size, run_before=run_before)
+
+
 def test_a_narrow_window(snap_compare: Any) -> None:
     app = StagedApp(*stories.session_facts(), *MACHINE)
     assert snap_compare(app, terminal_size=(40, 20), run_before=after(*answered()))
