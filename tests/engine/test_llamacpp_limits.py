@@ -232,3 +232,95 @@ def test_a_load_names_all_stages_in_order(fresh: Rig, tmp_path: Path) -> None:
     stages = list(dict.fromkeys(fact.stage for fact in fresh.of(LoadProgress)))
     assert [stage for stage in stages if stage != "file"] == ["tensors", "context", "warmup"]
     assert fresh.backend.context.decode() == DECODED
+
+
+def test_what_came_of_a_batch_before_an_abort_inside_it_is_kept_and_right(small: Rig) -> None:
+    """One batch of four micro-batches, broken off in the third: two are in the cache, and they are reused."""
+    path = Path(small.one(LoadEnded).model.path)
+    small.load(path, context=2048, batch=256, ubatch=64, iteration_tokens=256)
+    text = "y" * 400
+    expected = small.ids(small.answer(text, FIVE))
+    small.backend.reset()
+    context = small.backend.context
+    steps = context.graph_steps
+    assert steps > 20
+    stopped = small.ask(text, FIVE)
+    real = context.decode
+
+    def broken_off_in_the_third() -> int:
+        context.decode = real  # type: ignore[method-assign]
+        return context.decode_telling(lambda done: small.backend.interrupt(stopped) if done > 2.4 * steps else None)
+
+    context.decode = broken_off_in_the_third  # type: ignore[method-assign]
+    small.run()
+    ended = small.ended(stopped)
+    assert ended.finish_reason == "cancelled"
+    assert ended.context_used == 128
+    assert [chunk.done for chunk in small.of(Prefilled, stopped)] == [128]
+    again = small.answer(text, FIVE)
+    assert small.one(Tokenised, again).reused == 128
+    assert small.ids(again) == expected
+
+
+@pytest.mark.parametrize("sampled", [0, 3])
+def test_the_time_of_an_answer_that_was_cut_short_is_accounted_for_to_its_end(small: Rig, sampled: int) -> None:
+    answer = small.ask("Hello", Sampler(temperature=0.0))
+    small.step_until(answer, sampled) if sampled else small.backend.step()
+    small.backend.step()
+    last_stamp = small.facts[-1].at_ns
+    small.backend.stop(answer)
+    ended = small.ended(answer)
+    assert ended.parts is not None
+    assert ended.parts.total_ns == pytest.approx(ended.at_ns - last_stamp, rel=0.01, abs=2e6)
+
+
+def test_an_answer_behind_one_that_waits_for_room_goes_on_when_that_one_is_stopped(fresh: Rig, tmp_path: Path) -> None:
+    fresh.load(write_chat_model(tmp_path / "tiny.gguf"), context=512, sequences=3)
+    first = fresh.ask("a" * 250, Sampler(temperature=0.0, max_tokens=100))
+    fresh.step_until(first, 2)
+    large = fresh.ask("b" * 400, FIVE)
+    fresh.backend.step()
+    fresh.backend.stop(large)
+    small_one = fresh.ask("c", FIVE)
+    fresh.run()
+    assert fresh.stamps(small_one)[-1] < fresh.stamps(first)[-1]
+
+
+def test_a_budget_below_the_number_of_writers_starves_nobody(fresh: Rig, tmp_path: Path) -> None:
+    fresh.load(write_chat_model(tmp_path / "tiny.gguf"), context=512, sequences=3, iteration_tokens=2)
+    answers = [fresh.ask(letter, Sampler(temperature=0.0, max_tokens=80)) for letter in "abc"]
+    fresh.run()
+    assert fresh.stamps(answers[2])[0] < fresh.stamps(answers[0])[-1]
+
+
+def test_a_file_that_cannot_be_read_is_a_failed_load_and_not_the_end_of_the_worker(
+    fresh: Rig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_chat_model(tmp_path / "tiny.gguf")
+
+    def fails(*_: object) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr("homeai.engine.llamacpp.loading._bring_into_cache", fails)
+    fresh.load(path)
+    assert "Input/output error" in fresh.one(LoadFailed).fault.message
+
+
+def test_without_gpu_layers_no_device_is_offered_to_the_engine(fresh: Rig, tmp_path: Path) -> None:
+    fresh.load(write_chat_model(tmp_path / "tiny.gguf"), context=512, gpu_layers=0)
+    assert [device.name for device in fresh.one(LoadEnded).engine.devices] == ["CPU"]
+    assert fresh.ended(fresh.answer("Hello", FIVE)).finish_reason == "length"
+
+
+def test_the_cache_size_counts_the_heads_of_each_layer(fresh: Rig, starter_path: Path) -> None:
+    from homeai.engine.llamacpp.loading import kv_bytes_per_token
+
+    fresh.load(starter_path, context=512)
+    model = fresh.backend.model
+    # 30 layers x 3 heads x (64 + 64) elements x 2 bytes, and what llama.cpp reports for 512 cells.
+    assert kv_bytes_per_token(model, "f16", "f16") == 30 * 3 * 128 * 2
+    assert fresh.one(LoadEnded).engine.devices[0].kv_bytes == 512 * 30 * 3 * 128 * 2
+    heads = {"llama.attention.head_count_kv": str([1, 2] * 15)}
+    real = model.metadata
+    model.metadata = lambda key: heads.get(key, real(key))  # type: ignore[method-assign]
+    assert kv_bytes_per_token(model, "f16", "f16") == 15 * 3 * 128 * 2

@@ -107,3 +107,12 @@ def test_a_budget_above_its_step_keeps_to_its_time(tokens: int, took_ns: int, sh
     size = budget.tokens(shared=shared)
     assert size % SHARED_STEP == 0 or size == tokens * 4
     assert size <= step or size * took_ns / tokens <= target_ns * 1.001
+
+
+def test_where_nothing_running_can_be_stopped_chunks_are_short_even_alone() -> None:
+    budget = Budget(fixed=0, largest=512, stoppable=False)
+    assert budget.tokens(shared=False) == SHARED_STEP
+    budget.learn(256, 256 * 1_000_000)
+    assert budget.tokens(shared=False) == 96
+    budget.learn(256, 256 * 1_000)
+    assert budget.tokens(shared=False) == 512

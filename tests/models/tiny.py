@@ -108,6 +108,11 @@ def write_chat_model(
     return write_gguf(path, arch, {**header, **(metadata or {})}, tensors, tensors_per_shard=tensors_per_shard)
 
 
+def byte_level_tokens() -> tuple[list[str], tuple[str, ...]]:
+    """The vocabulary of the tiny models, without anything special to one of them, and its merges."""
+    return list(dict.fromkeys((*CONTROL, *_BYTE_SPELLING, *(pair.replace(" ", "") for pair in _MERGES)))), _MERGES
+
+
 def write_gguf(
     path: Path,
     arch: str,

@@ -73,6 +73,10 @@ class LlamaCppBackend:
         self._scheduler = Scheduler(loaded, request.options, self._emit)
         self._tell_of_gpu(request, loaded)
         self._tell_of_context(loaded)
+        if not loaded.model.rolls_back:
+            message = "This kind of model cannot forget only the end of what it has read."
+            help = "After an edit, a new start or a stopped answer the whole chat is read again."
+            self._emit(Notice(at_ns=now_ns(), code="cannot_roll_back", message=message, help=help))
 
     def ask(self, request: Ask, received_at_ns: int) -> None:
         """Queue a request; without a model it ends at once."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -35,7 +36,6 @@ class Loaded:
     prompts: PromptMaker
     facts: LoadEnded
     on_gpu: bool
-    graph_nodes: int | None
 
     def close(self) -> None:
         """Free the context, then the weights it refers to."""
@@ -81,7 +81,14 @@ def load(request: Load, emit: Emit, log: LogTail) -> Loaded:
     options = request.options
     log.open()
     faults_before = major_faults()
-    cached, cache = _bring_into_cache(paths, progress)
+    try:
+        cached, cache = _bring_into_cache(paths, progress)
+    except OSError as problem:
+        raise EngineError(
+            f"{request.name} could not be read: {problem.strerror or problem}.",
+            code="load_failed",
+            help="Check the disk, or choose another model.",
+        ) from problem
     try:
         model = Model(
             list(request.files),
@@ -92,7 +99,7 @@ def load(request: Load, emit: Emit, log: LogTail) -> Loaded:
         raise EngineError(
             f"llama.cpp could not load {request.name}: {_reason(log)}.",
             code="load_failed",
-            help="Another file of the same model may work; the engine log has the details.",
+            help=_MORE_MEMORY if _wants_memory(log) else "Another file of the same model may work.",
         ) from problem
     file_end_ns = now_ns()
     try:
@@ -105,9 +112,9 @@ def load(request: Load, emit: Emit, log: LogTail) -> Loaded:
     except BaseException:
         model.close()
         raise
+    prompts = PromptMaker(model, emit)
     context_end_ns = now_ns()
     progress.tell("warmup", None, force=True)
-    prompts = PromptMaker(model, emit)
     bos = model.vocabulary.bos
     context.warm_up(bos if bos is not None else model.vocabulary.eos or 0)
     log.shut()
@@ -126,9 +133,7 @@ def load(request: Load, emit: Emit, log: LogTail) -> Loaded:
         model=_model_facts(model, request, prompts.template_name),
         engine=_engine_facts(request, context, layout),
     )
-    return Loaded(
-        model=model, context=context, prompts=prompts, facts=facts, on_gpu=on_gpu, graph_nodes=layout.graph_nodes
-    )
+    return Loaded(model=model, context=context, prompts=prompts, facts=facts, on_gpu=on_gpu)
 
 
 class _Progress:
@@ -218,7 +223,9 @@ def _create_context(model: Model, request: Load, wanted: int, log: LogTail) -> C
         raise EngineError(
             f"llama.cpp could not create a context of {count(wanted)} tokens: {_reason(log)}.",
             code="load_failed",
-            help="A smaller context or another cache type may work: --context 4096 --kv-type-k f16 --kv-type-v f16.",
+            help=_MORE_MEMORY
+            if _wants_memory(log)
+            else "A smaller context or another cache type may work: --context 4096 --kv-type-k f16 --kv-type-v f16.",
         ) from problem
 
 
@@ -233,7 +240,10 @@ def kv_bytes_per_token(model: Model, kv_type_k: str, kv_type_v: str) -> float | 
     head = model.embedding // max(model.heads, 1)
     key = int(model.metadata(f"{arch}.attention.key_length") or head)
     value = int(model.metadata(f"{arch}.attention.value_length") or head)
-    return model.layers * model.heads_kv * (key * KV_BYTES[kv_type_k] + value * KV_BYTES[kv_type_v])
+    # One number for all layers, or a list with one for each.
+    heads = json.loads(model.metadata(f"{arch}.attention.head_count_kv") or str(model.heads_kv))
+    all_heads = sum(heads) if isinstance(heads, list) else heads * model.layers
+    return float(all_heads * (key * KV_BYTES[kv_type_k] + value * KV_BYTES[kv_type_v]))
 
 
 def _refuse_what_cannot_fit(model: Model, request: Load, wanted: int) -> None:
@@ -246,12 +256,22 @@ def _refuse_what_cannot_fit(model: Model, request: Load, wanted: int) -> None:
     usable = free * 0.85
     if needed > usable:
         # Asking anyway would succeed at first (memory is handed out when it is touched) and be killed later.
-        fits = int(usable / per_token) // 1024 * 1024
+        fits = int(usable / per_token) // 256 * 256
+        fitting = (
+            f"Up to about {count(fits)} tokens would fit: --context {fits}." if fits else "Choose a smaller model."
+        )
         raise EngineError(
             f"A context of {count(wanted)} tokens needs {size(needed)} for its cache, and {size(free)} are free.",
             code="load_failed",
-            help=f"Up to about {count(fits)} tokens would fit: --context {fits}.",
+            help=fitting,
         )
+
+
+_MORE_MEMORY = "It needs more memory than is free: --gpu-layers N puts less on the GPU, --context N shortens the cache."
+
+
+def _wants_memory(log: LogTail) -> bool:
+    return any("out of memory" in line or "failed to allocate" in line for line in log.errors)
 
 
 def _reason(log: LogTail) -> str:

@@ -103,6 +103,10 @@ class Model:
         """
         params = api.llama_model_default_params()
         params.n_gpu_layers = gpu_layers
+        if gpu_layers == 0:
+            # An empty list of devices. Otherwise a GPU would still be started, and given large batches to compute.
+            self._no_devices = (ctypes.c_void_p * 1)(None)
+            params.devices = ctypes.addressof(self._no_devices)
 
         @api.llama_progress_callback  # type: ignore[untyped-decorator]
         def progress(fraction: float, _: object) -> bool:
@@ -126,7 +130,6 @@ class Model:
         self.embedding = int(api.llama_model_n_embd(pointer))
         self.heads = int(api.llama_model_n_head(pointer))
         self.heads_kv = int(api.llama_model_n_head_kv(pointer))
-        self.has_decoder = bool(api.llama_model_has_decoder(pointer))
         # A recurrent state is a summary of everything read: its tail cannot be taken out again.
         self.rolls_back = not (api.llama_model_is_recurrent(pointer) or api.llama_model_is_hybrid(pointer))
 
@@ -205,9 +208,11 @@ class Context:
         runtime = ctypes.CDLL("msvcrt" if sys.platform == "win32" else None)
         self._abort_data = ctypes.cast(self._abort_byte, ctypes.c_void_p)
         self._quiet_abort = ctypes.cast(runtime.strlen, api.ggml_abort_callback)
-        self._telling_abort = api.ggml_abort_callback(self._count_node)
-        self._nodes = 0
-        self._on_nodes: Callable[[int], None] | None = None
+        self._telling_abort = api.ggml_abort_callback(self._count_step)
+        self._steps = 0
+        self.graph_steps = 0
+        """How often one computation asks whether to go on; known after the warm-up, 0 when nothing runs on the CPU."""
+        self._on_steps: Callable[[int], None] | None = None
         params.abort_callback, params.abort_callback_data = self._quiet_abort, self._abort_data
         pointer = api.llama_init_from_model(model.pointer, params)
         if not pointer:
@@ -261,22 +266,22 @@ class Context:
         """Compute the batch: `DECODED`, `NO_SLOT`, `ABORTED` or a negative error. On a GPU it may still be running."""
         return int(api.llama_decode(self._pointer, self._batch))
 
-    def decode_telling(self, on_nodes: Callable[[int], None]) -> int:
-        """Like `decode`, calling `on_nodes` with the number of graph nodes computed so far, every few dozen (CPU only).
+    def decode_telling(self, on_steps: Callable[[int], None]) -> int:
+        """Like `decode`, calling `on_steps` every few dozen steps with how many are done, of `graph_steps` (CPU only).
 
-        It costs one entry into Python a node, 1 to 2 ms a batch: for long batches only.
+        It costs one entry into Python a step, 1 to 2 ms a micro-batch: for long ones only.
         """
-        self._nodes, self._on_nodes = 0, on_nodes
+        self._steps, self._on_steps = 0, on_steps
         api.llama_set_abort_callback(self._pointer, self._telling_abort, self._abort_data)
         try:
             return self.decode()
         finally:
             api.llama_set_abort_callback(self._pointer, self._quiet_abort, self._abort_data)
 
-    def _count_node(self, _: object) -> bool:
-        self._nodes += 1
-        if self._nodes % 32 == 0 and self._on_nodes is not None:
-            self._on_nodes(self._nodes)
+    def _count_step(self, _: object) -> bool:
+        self._steps += 1
+        if self._steps % 32 == 0 and self._on_steps is not None:
+            self._on_steps(self._steps)
         return bool(self._abort_byte[0] != b"\0")
 
     def synchronise(self) -> None:
@@ -303,8 +308,9 @@ class Context:
         """Run one token through all weights, so that the first answer does not pay for first touches."""
         api.llama_set_warmup(self._pointer, True)
         self.fill([Run(0, 0, [token], True)])
-        self.decode()
+        self.decode_telling(lambda _: None)
         self.synchronise()
+        self.graph_steps = self._steps
         api.llama_set_warmup(self._pointer, False)
         api.llama_memory_clear(self._memory, True)
         api.llama_perf_context_reset(self._pointer)

@@ -13,11 +13,9 @@ _LAYER = re.compile(r"layer +(\d+) assigned to device ([^,\s]+)")
 _BUFFER = re.compile(r"(\S+) +(model|KV|RS|compute|output) buffer size = +([\d.]+) MiB")
 _FLASH = re.compile(r"Flash Attention (enabled|not supported)")
 
-_NODES = re.compile(r"graph: nodes = (\d+)")
-
 _MIB = 1024 * 1024
 
-TELLING = ("assigned to device", "buffer size", "Flash Attention", "graph: nodes")
+TELLING = ("assigned to device", "buffer size", "Flash Attention")
 """What lines worth keeping contain: about 40 of the 2,500 that a load writes, found 20 times as fast as by pattern."""
 
 
@@ -29,8 +27,6 @@ class Layout:
     layers_offloaded: int | None
     layers_total: int | None
     flash_attention: bool | None
-    graph_nodes: int | None
-    """Steps of one computation, which is how far it is measured in."""
 
 
 def read_layout(lines: Iterable[str]) -> Layout:
@@ -38,7 +34,6 @@ def read_layout(lines: Iterable[str]) -> Layout:
     layer_device: dict[int, str] = {}
     sizes: dict[str, Counter[str]] = defaultdict(Counter)
     flash: bool | None = None
-    nodes: int | None = None
     for line in lines:
         if found := _LAYER.search(line):
             layer_device[int(found[1])] = found[2]
@@ -46,8 +41,6 @@ def read_layout(lines: Iterable[str]) -> Layout:
             sizes[_device_of(found[1])][found[2]] += round(float(found[3]) * _MIB)
         elif found := _FLASH.search(line):
             flash = found[1] == "enabled"
-        elif found := _NODES.search(line):
-            nodes = int(found[1])
     # The last "layer" is the output head; a device's own count is of blocks only.
     output = max(layer_device, default=None)
     blocks = Counter(device for layer, device in layer_device.items() if layer != output)
@@ -68,7 +61,6 @@ def read_layout(lines: Iterable[str]) -> Layout:
         layers_offloaded=sum(device != "CPU" for device in layer_device.values()) if layer_device else None,
         layers_total=len(layer_device) or None,
         flash_attention=flash,
-        graph_nodes=nodes,
     )
 
 

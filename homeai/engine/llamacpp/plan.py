@@ -64,9 +64,11 @@ def _chunks(reading: Sequence[Answer], budget: int) -> list[Share]:
 class Budget:
     """How many tokens an iteration may hold, learned from how fast the last ones went."""
 
-    def __init__(self, *, fixed: int, largest: int) -> None:
+    def __init__(self, *, fixed: int, largest: int, stoppable: bool = True) -> None:
+        """`fixed` 0 learns; `stoppable`: a running iteration can be broken off, so that it may be a long one."""
         self._fixed = fixed
         self._largest = largest
+        self._stoppable = stoppable
         self._next = ALONE_STEP
         self._per_token_ns: float | None = None
 
@@ -74,7 +76,8 @@ class Budget:
         """The budget of the next iteration; never more than the batch holds."""
         if self._fixed:
             return min(self._fixed, self._largest)
-        step, target_ns = (SHARED_STEP, SHARED_TARGET_NS) if shared else (ALONE_STEP, ALONE_TARGET_NS)
+        short = shared or not self._stoppable
+        step, target_ns = (SHARED_STEP, SHARED_TARGET_NS) if short else (ALONE_STEP, ALONE_TARGET_NS)
         if self._per_token_ns is None:
             return min(step, self._largest)
         fitting = int(target_ns / self._per_token_ns) // step * step

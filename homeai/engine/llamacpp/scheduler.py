@@ -49,13 +49,19 @@ class Scheduler:
     def __init__(self, loaded: Loaded, options: EngineOptions, emit: Emit) -> None:
         self._context = loaded.context
         self._vocabulary = loaded.model.vocabulary
+        self._rolls_back = loaded.model.rolls_back
         self._emit = emit
         self._decode_first = options.decode_first
         self._pool = SlotPool(loaded.context, options.sequences)
-        self._budget = Budget(fixed=options.iteration_tokens, largest=loaded.context.batch_size)
+        # A GPU finishes what it was given: only between chunks can it be stopped, so they are kept short there.
+        self._budget = Budget(
+            fixed=options.iteration_tokens,
+            largest=loaded.context.ubatch_size if loaded.on_gpu else loaded.context.batch_size,
+            stoppable=not loaded.on_gpu,
+        )
         self._prompts = loaded.prompts
         # A GPU computes a graph as a whole: nothing is told from inside.
-        self._graph_nodes = None if loaded.on_gpu else loaded.graph_nodes
+        self._graph_steps = 0 if loaded.on_gpu else loaded.context.graph_steps
         self._queue: deque[tuple[Ask, int]] = deque()
         self._live: list[Answer] = []
         self._interrupted: set[int] = set()
@@ -94,6 +100,7 @@ class Scheduler:
         for item in self._queue:
             if item[0].answer_id == answer_id:
                 self._queue.remove(item)
+                self._wants_room = False
                 self._emit(Ended(at_ns=now_ns(), answer_id=answer_id, finish_reason="cancelled"))
                 return
 
@@ -208,7 +215,8 @@ class Scheduler:
     # --- one iteration ----------------------------------------------------------------------------------------------
 
     def _plan(self) -> list[Share]:
-        budget = self._budget.tokens(shared=len(self._live) > 1)
+        # With less than one token for each, the same answers would be left out every time.
+        budget = max(self._budget.tokens(shared=len(self._live) > 1), len(self._live))
         shares = plan(self._live, budget=budget, decode_first=self._decode_first)
         fitting: list[Share] = []
         needed = 0
@@ -258,9 +266,9 @@ class Scheduler:
     def _decode(self, shares: list[Share]) -> int:
         reading = next((share for share in shares if share.answer.reading), None)
         tokens = sum(share.count for share in shares)
-        if reading is None or not self._graph_nodes or not self._budget.is_slow(tokens):
+        if reading is None or not self._graph_steps or not self._budget.is_slow(tokens):
             return self._context.decode()
-        answer, count, nodes = reading.answer, reading.count, self._graph_nodes
+        answer, count, steps = reading.answer, reading.count, self._graph_steps
         total = answer.tokenised.prompt - answer.tokenised.reused
         told_at_ns = now_ns()
 
@@ -269,7 +277,7 @@ class Scheduler:
             at_ns = now_ns()
             if at_ns - told_at_ns >= PROGRESS_NS:
                 told_at_ns = at_ns
-                done = answer.done + count * min(computed, nodes) // nodes
+                done = answer.done + count * min(computed, steps) // steps
                 self._emit(ChunkProgress(at_ns=at_ns, answer_id=answer.id, done=done, total=total))
 
         return self._context.decode_telling(tell)
@@ -313,7 +321,7 @@ class Scheduler:
                 text_ns=(text,),
                 wait_other_ns=(wait_other,),
                 idle_ns=(idle,),
-                reasoning=int(answer.text.in_reasoning and not ends),
+                reasoning=0 if ends else int(answer.text.in_reasoning) + answer.text.reasoning_tokens_settled(),
                 shared=shared,
             )
         )
@@ -338,6 +346,10 @@ class Scheduler:
         self._context.clear_abort()
         for share in shares:
             answer, slot = share.answer, share.answer.slot
+            if not self._rolls_back:
+                # Its state has taken in an unknown part of the batch, and cannot give it back.
+                self._read_again(answer)
+                continue
             came = self._context.length(slot.number) - len(slot.ids)
             if came == len(answer.todo):
                 came -= 1
@@ -359,8 +371,8 @@ class Scheduler:
                     message=f"The engine {reason} twice while computing this answer.",
                     help="Ask again; if it happens again, a smaller context or another model may work.",
                 )
-                self._finish(answer, "error", fault)
                 self._pool.cut(answer.slot, 0)
+                self._finish(answer, "error", fault)
                 continue
             answer.retried = True
             self._emit(
@@ -401,17 +413,19 @@ class Scheduler:
         answer.chooser.close()
         slot = answer.slot
         slot.answer = None
-        slot.used_at_ns = now_ns()
+        cut = reason in ("cancelled", "error")
+        ended_at_ns = slot.used_at_ns = self._lap(IDLE if cut else TEXT, (answer,))
         self._live.remove(answer)
         self._wants_room = False
         self._prompts.remember(answer.id, answer.sampled)
         self._emit(
             Ended(
-                at_ns=now_ns(),
+                at_ns=ended_at_ns,
                 answer_id=answer.id,
                 finish_reason=reason,
                 fault=fault,
                 context_used=len(slot.ids),
+                parts=answer.meter.take_parts() if cut else None,
             )
         )
 
