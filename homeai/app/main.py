@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -14,9 +13,9 @@ from typing import TYPE_CHECKING
 from homeai.app.app import HomeaiApp
 from homeai.app.bridge import SessionLike
 from homeai.app.commands import Keys
+from homeai.app.leaving import WayOut
 from homeai.clock import now_ns
 from homeai.events import AnyFact, Fault, LoadEnded, Notice
-from homeai.platform import ENDING_SIGNALS
 
 if TYPE_CHECKING:
     from homeai.settings import Settings
@@ -63,20 +62,12 @@ def run_dashboard(settings: Settings, model_argument: str | None) -> int:
 
 
 async def _run(app: HomeaiApp) -> int:
-    loop = asyncio.get_running_loop()
-
-    def end(number: int) -> None:
-        app.exit(128 + number, return_code=128 + number)
-
-    for number in (signal.SIGINT, *ENDING_SIGNALS):
-        if signal.getsignal(number) is signal.SIG_IGN:
-            continue  # ignored from outside (nohup) stays ignored
-        try:
-            loop.add_signal_handler(number, end, number)
-        except NotImplementedError:  # Windows
-            signal.signal(number, lambda number, _frame: loop.call_soon_threadsafe(end, number))
-    status = await app.run_async()
-    return status or 0
+    way_out = WayOut(lambda status: app.exit(status, return_code=status), app.close_session)
+    way_out.install(asyncio.get_running_loop())
+    try:
+        return await app.run_async() or 0
+    finally:
+        way_out.arrived()
 
 
 def _start_sampling(session: SessionLike) -> Callable[[], None]:

@@ -170,6 +170,22 @@ def test_a_terminal_that_goes_away_takes_the_program_and_its_worker_along(termin
     assert_gone(everything)
 
 
+@pytest.mark.parametrize("told", [True, False], ids=["with a hang-up", "without a signal"])
+def test_a_terminal_that_goes_away_while_much_is_drawn_leaves_nothing_running(told: bool, terminal: Terminal) -> None:
+    """The screen's writes then wait for ever for a reader; the program must not wait with them."""
+    terminal.wait_for("CPU, ")
+    terminal.type("tokens=50000 rate=400\r")
+    terminal.wait_for("w50")
+    everything = [psutil.Process(terminal.process.pid), *children_of(terminal)]
+    os.close(terminal.controller)
+    os.close(terminal.terminal)
+    time.sleep(1.5)  # until the writes have piled up
+    if told:
+        terminal.process.send_signal(HANG_UP)
+    terminal.process.wait(15)
+    assert_gone(everything)
+
+
 def test_ctrl_z_without_a_shell_to_go_back_to_freezes_nothing(terminal: Terminal) -> None:
     terminal.wait_for("CPU, ")
     terminal.type("\x1a")
