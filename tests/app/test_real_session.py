@@ -205,7 +205,8 @@ async def test_two_chats_with_the_starter_model_are_computed_together(
                 app.chat_screen.prompt.text = question
                 await pilot.press("enter")
                 await until(pilot, partial(_has_tokens, app, number), within_s=120)
-            assert "computed together with the answer in “Tell a story" in screen_text(pilot)
+            together = "computed together with the answer in “Tell a story"
+            await until(pilot, lambda: together in screen_text(pilot), within_s=30)
             await pilot.press("f9", "f9")
             await until(pilot, lambda: len(app.desk) == 1 and app.desk.current.ended, within_s=120)
             first, second = (app.session.state.answers[number] for number in (1, 2))

@@ -55,7 +55,14 @@ class Terminal:
         fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
         self.started_at_ns = now_ns()
         self.process = subprocess.Popen(
-            command, stdin=terminal, stdout=terminal, stderr=terminal, env=dict(environ), start_new_session=True
+            command,
+            stdin=terminal,
+            stdout=terminal,
+            stderr=terminal,
+            env=dict(environ),
+            start_new_session=True,
+            # Its own terminal, so that it is hung up on when this process ends, however that comes.
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
         )
         os.close(terminal)
         self._reader = threading.Thread(target=self._read, name="terminal", daemon=True)

@@ -195,6 +195,7 @@ def test_decode_of_the_real_model_beside_the_dashboard(tmp_path: Path) -> None:
         for variant in random.Random(number).sample(VARIANTS, len(VARIANTS)):
             runs[variant].append(_run(environ, variant))
             assert runs[variant][-1].tokens == tokens, "not the same answer"
+        tell(f"tok/s in round {number + 1}", " ".join(f"{runs[variant][-1].decode_tps:.1f}" for variant in VARIANTS))
     for variant in VARIANTS:
         rates = [run.decode_tps for run in runs[variant]]
         ratios = [rate / headless.decode_tps for rate, headless in zip(rates, runs[HEADLESS], strict=True)]
