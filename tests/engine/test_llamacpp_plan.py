@@ -79,9 +79,9 @@ def test_a_fixed_budget_is_kept_up_to_the_batch() -> None:
 
 def test_the_budget_grows_with_the_speed_in_bounded_steps() -> None:
     budget = Budget(fixed=0, largest=4096)
-    budget.learn(256, 256 * 10_000)  # 10 us a token: 25,000 would fit into a quarter of a second
-    assert budget.tokens(shared=False) == 1024
-    budget.learn(1024, 1024 * 10_000)
+    budget.learn(512, 512 * 10_000)  # 10 us a token: 25,000 would fit into a quarter of a second
+    assert budget.tokens(shared=False) == 2048
+    budget.learn(2048, 2048 * 10_000)
     assert budget.tokens(shared=False) == 4096
 
 

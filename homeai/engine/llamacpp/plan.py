@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from homeai.engine.llamacpp.answer import Answer
 
 ALONE_TARGET_NS = 250_000_000
-"""How long a chunk of prompt may take on its own: progress is told this often, where the machine is fast enough."""
+"""How long a chunk of prompt may take on its own, where the machine is fast enough for more than one step in it."""
 
 SHARED_TARGET_NS = 100_000_000
 """How long an iteration may take while another answer waits for its next token."""
 
-SLOW_NS = 1_000_000_000
-"""From here on the progress inside an iteration is told; on two cores a 7B model reads 256 tokens in over 10 s."""
+SLOW_NS = 500_000_000
+"""From here on the progress inside an iteration is told; on two cores a 7B model reads 512 tokens in over 20 s."""
 
-ALONE_STEP = 256
+ALONE_STEP = 512
 """A prompt that has the engine to itself is read in multiples of this. Smaller chunks read slower: on two cores with
-the starter model 32/64/128/192/256/512 tokens reach 0.63/0.84/0.91/0.94/1.00/1.00 of the best rate."""
+the starter model 32/64/128/192 tokens reach 0.63/0.84/0.91/0.94 of the rate of 512, and 256 reach 0.97 to 1.00."""
 
 SHARED_STEP = 32
 """The same while another answer writes: its gaps count for more than the prompt's rate."""
