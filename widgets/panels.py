@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from textual.content import Content
 
 from homeai import units
-from homeai.events import Fault
+from homeai.events import Fault, Placement
 from homeai.metrics.state import SessionState
 from homeai.metrics.view import AnswerView, LoadView
 from widgets import charts
@@ -193,7 +193,19 @@ def _model(frame: Frame, width: int) -> list[Content]:
         rule("model", width),
         columns(Content(", ".join(words)), Content.styled(placement(engine), MUTED), width),
         Content.styled("   ".join(details), MUTED).truncate(width, ellipsis=True),
+        *(
+            Content.styled(buffers_line(device), MUTED).truncate(width, ellipsis=True)
+            for device in load.buffers
+            if device.model_bytes or device.kv_bytes or device.compute_bytes
+        ),
     ]
+
+
+def buffers_line(device: Placement) -> str:
+    """What the engine reports it put on one device: `CPU: weights 92.1 MiB, cache 90.0 MiB, work 98.4 MiB`."""
+    sizes = (("weights", device.model_bytes), ("cache", device.kv_bytes), ("work", device.compute_bytes))
+    told = ", ".join(f"{what} {units.size(number)}" for what, number in sizes if number is not None)
+    return f"{on_one_line(device.name)}: {told}"
 
 
 def _before_the_first(frame: Frame, width: int) -> list[Content]:

@@ -4,8 +4,8 @@ Each setting's values take turns (A B A B ...), every trial one greedy answer in
 a load, and two models at once might not fit into memory. A trial is a typical answer, or a share of it where the
 machine is slow, so that the whole ends within its budget of time.
 
-A micro-batch size is not among the questions: prompts are handed to llama.cpp in chunks of 256 tokens until the engine
-has seen that it is fast, so that sizes from 256 on compute the same.
+A micro-batch size is not among the questions: from 256 tokens on it changed the rate of reading by less than the noise
+(0.97 to 1.00 of the best on two cores).
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ from widgets.figures import (
     rough_span,
     rule,
 )
-from widgets.panels import Frame, alert_lines, header_line, side_lines, strip_lines
+from widgets.panels import Frame, alert_lines, buffers_line, header_line, side_lines, strip_lines
 from widgets.phase_table import phase_lines, time_line_end
 
 PREFILL = [*stories.session_facts(), *stories.prompt_facts()[:6]]
@@ -324,3 +324,10 @@ def test_the_worst_gap_stays_on_the_chart_of_a_finished_answer() -> None:
     lines = texts(side_lines(frame_of(stories.whole_session()), 56, 31))
     chart = lines[lines.index(next(line for line in lines if "gaps between" in line)) + 1]
     assert chart.strip() == "█"
+
+
+def test_what_the_engine_put_where_is_one_line_a_device_with_what_is_known() -> None:
+    mib = 1024 * 1024
+    cpu = Placement(name="CPU", layers=30, model_bytes=96_573_850, kv_bytes=90 * mib, compute_bytes=103_221_821)
+    assert buffers_line(cpu) == "CPU: weights 92.1 MiB, cache 90.0 MiB, work 98.4 MiB"
+    assert buffers_line(Placement(name="CUDA0", layers=20, kv_bytes=512 * mib)) == "CUDA0: cache 512 MiB"
