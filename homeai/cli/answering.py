@@ -185,6 +185,8 @@ class Conversation:
         if ended.fault is not None:
             say_problem(ended.fault.message, ended.fault.help)
             self._tell_last_words(ended.fault.code)
+        elif ended.finish_reason == "context":
+            say("homeai: The answer ends here because the context is full. A larger one: --context N.")
         elif not answer.answer_text.strip() and answer.tokens.reasoning and ended.finish_reason == "length":
             say(
                 f"homeai: All {count(answer.tokens.reasoning)} tokens went into reasoning. "

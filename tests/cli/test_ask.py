@@ -268,3 +268,9 @@ class TestFailures:
         assert done.status == 1
         assert "ZeroDivisionError: division by zero" in done.err
         assert "could not be written to a log" in done.err
+
+
+def test_an_answer_that_ends_because_the_context_is_full_says_so(homeai: Homeai) -> None:
+    done = homeai.run("ask", "tokens=3 finish=context")
+    assert done.status == 0
+    assert "the context is full" in done.err

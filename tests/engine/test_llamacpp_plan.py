@@ -62,6 +62,11 @@ def test_prompts_first_leaves_writing_answers_the_rest() -> None:
     assert [share.count for share in plan(live, budget=51, decode_first=False)] == [50, 1]
 
 
+def test_a_short_question_is_read_before_the_rest_of_a_long_letter() -> None:
+    shares = plan([reading(2000, "letter"), reading(40, "question")], budget=64, decode_first=True)
+    assert [(len(share.answer.todo), share.count) for share in shares] == [(40, 40), (2000, 24)]
+
+
 def test_the_last_prompt_is_cut_to_what_is_left() -> None:
     shares = plan([reading(50), reading(100), reading(100)], budget=120, decode_first=True)
     assert [share.count for share in shares] == [50, 70]

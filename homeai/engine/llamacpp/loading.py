@@ -256,7 +256,7 @@ def _refuse_what_cannot_fit(model: Model, request: Load, wanted: int) -> None:
     usable = free * 0.85
     if needed > usable:
         # Asking anyway would succeed at first (memory is handed out when it is touched) and be killed later.
-        fits = int(usable / per_token) // 256 * 256
+        fits = min(int(usable / per_token), model.context_trained or wanted) // 256 * 256
         fitting = (
             f"Up to about {count(fits)} tokens would fit: --context {fits}." if fits else "Choose a smaller model."
         )

@@ -35,11 +35,13 @@ class Share:
 def plan(answers: Sequence[Answer], *, budget: int, decode_first: bool) -> list[Share]:
     """Choose up to `budget` tokens for one iteration.
 
-    Answers that write have one token each to decode; the rest of the budget goes to prompts, in order of arrival. With
-    `decode_first` off, prompts come first and writing answers get what is left of the budget.
+    Answers that write have one token each to decode; the rest of the budget goes to prompts, those with least left to
+    read first: a short question need not wait for a long letter. With `decode_first` off, prompts come first and
+    writing answers get what is left of the budget.
     """
     writing = [Share(answer, 1) for answer in answers if len(answer.todo) == 1 and not answer.reading]
     reading = [answer for answer in answers if answer.todo and (answer.reading or len(answer.todo) > 1)]
+    reading.sort(key=lambda answer: len(answer.todo))
     if decode_first or not reading:
         shares = writing[:budget]
         shares += _chunks(reading, budget - len(shares))
