@@ -14,7 +14,6 @@ from tests.cli.conftest import Homeai, assert_gone, until
 
 pytestmark = [
     pytest.mark.model,
-    pytest.mark.skipif(find_starter() is None, reason="the starter model is not installed"),
 ]
 
 GREEDY = ("--temperature", "0", "--cpu")
