@@ -263,6 +263,9 @@ class Submitted(Fact, frozen=True, kw_only=True, tag="submitted"):
     prompt: str
     system: str | None = None
     sampler: Sampler
+    replaces: int | None = None
+    """An earlier answer of this chat whose place this one takes (asked again, or its question was changed): that
+    answer, its question and all that followed left the chat when this was submitted."""
 
 
 class Queued(Fact, frozen=True, kw_only=True, tag="queued"):
