@@ -19,7 +19,7 @@ from homeai.models.modelfile import SHARD_NAME, ModelFile, Source, examine, name
 from homeai.models.scan import Budget, Skipped, identity_of, walk
 from homeai.models.starter import find_starter
 
-__all__ = ["Candidate", "Listing", "Skipped", "find_candidates", "find_models"]
+__all__ = ["Candidate", "Listing", "Skipped", "each_candidate", "find_candidates", "find_models", "places"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,25 +86,51 @@ def find_candidates(
     budget: Budget | None = None,
 ) -> list[Candidate]:
     """Find every file that has a model's name, in the order of `find_models`; one file may come under several names."""
+    return list(each_candidate(folders, environ, home, platform=platform, budget=budget))
+
+
+def each_candidate(
+    folders: Iterable[Path],
+    environ: Mapping[str, str] = os.environ,
+    home: Path | None = None,
+    *,
+    platform: str = sys.platform,
+    budget: Budget | None = None,
+) -> Iterator[Candidate]:
+    """The same, each as it is found, for whoever shows them meanwhile."""
     budget = budget or Budget()
     home = home or Path.home()
-    candidates: list[Candidate] = []
     for folder in folders:
-        with suppress(RuntimeError):  # of `~name` without such a user: then the folder is not there
-            folder = folder.expanduser()
-        candidates += _in_folder(folder.absolute(), "folder", budget)
+        yield from _in_folder(_absolute(folder), "folder", budget)
     if (starter := find_starter()) is not None:
         with suppress(OSError):
-            candidates.append(Candidate(name_of(starter), starter, "starter", identity_of(starter)))
+            yield Candidate(name_of(starter), starter, "starter", identity_of(starter))
     for folder, source in cache_folders(environ, home, platform):
         if not os.path.lexists(folder):
             continue
         if source == "ollama":
-            found = ollama_models(folder, budget)
-            candidates += (Candidate(shown(name), each.path, source, each.identity) for name, each in found)
+            for name, found in ollama_models(folder, budget):
+                yield Candidate(shown(name), found.path, source, found.identity)
         else:
-            candidates += _in_folder(folder, source, budget)
-    return candidates
+            yield from _in_folder(folder, source, budget)
+
+
+def places(
+    folders: Iterable[Path],
+    environ: Mapping[str, str] = os.environ,
+    home: Path | None = None,
+    *,
+    platform: str = sys.platform,
+) -> tuple[Path, ...]:
+    """The folders that are searched: the user's own, and those of other programs that are there."""
+    others = (folder for folder, _ in cache_folders(environ, home or Path.home(), platform) if os.path.lexists(folder))
+    return (*map(_absolute, folders), *others)
+
+
+def _absolute(folder: Path) -> Path:
+    with suppress(RuntimeError):  # of `~name` without such a user: then the folder is not there
+        folder = folder.expanduser()
+    return folder.absolute()
 
 
 def _in_folder(folder: Path, source: Source, budget: Budget) -> Iterator[Candidate]:

@@ -53,7 +53,7 @@ class Session:
     A worker that died, or whose load was stopped, is replaced by the next `ask`, which loads the wanted model again.
 
     Args:
-        options: How to run models.
+        options: How to run models, each the same way, or what says it for each.
         on_fact: Gets every fact in order, from whatever thread it happened on, with the session's lock held: it must be
             quick, and may call the session but not wait for another thread that does. What it raises goes to the log,
             with its traceback, and stops nothing.
@@ -65,7 +65,7 @@ class Session:
     def __init__(
         self,
         *,
-        options: EngineOptions,
+        options: EngineOptions | Callable[[ModelFile], EngineOptions],
         on_fact: Callable[[AnyFact], None],
         backend: str = "homeai.engine.llamacpp",
         log_file: Path | None = None,
@@ -97,6 +97,11 @@ class Session:
         """What the facts so far add up to; a frozen value."""
         return self._state
 
+    @property
+    def model(self) -> ModelFile | None:
+        """The model that is wanted now: in use, being loaded, or to be loaded by the next question."""
+        return self._wanted
+
     def use_model(self, model: ModelFile) -> None:
         """Want this model from now on: start a worker if none runs, and load it there; returns at once.
 
@@ -121,8 +126,20 @@ class Session:
                 )
             self._wanted = model
             if self._load is not None and not self._load.ended:
-                self._give_up_load()
+                self._give_up_load(goes_back=False)
             self._load_unless_loading(model)
+
+    def stop_load(self) -> None:
+        """Give up the load that runs, and load the model again that was in use before; returns at once.
+
+        Nothing happens when none runs, or when an answer waits for it: then `stop` is what ends both.
+        """
+        with self._lock:
+            if self._load is None or self._load.ended or self._flights or self._closed:
+                return
+            kept = self._give_up_load()
+            if kept is not None:
+                self._load_unless_loading(kept)
 
     def open_chat(self, system: str | None = None) -> Chat:
         """Begin a conversation, with a system prompt or without."""
@@ -130,7 +147,23 @@ class Session:
             self._chats += 1
             return Chat(self._chats, system)
 
-    def ask(self, chat: Chat, prompt: str, *, sampler: Sampler, submitted_at_ns: int | None = None) -> int:
+    def set_system(self, chat: Chat, text: str | None) -> None:
+        """Give a chat this system prompt from its next question on; None or nothing means the model's own.
+
+        It stands before everything else, so the next question has the whole chat read again.
+        """
+        with self._lock:
+            chat.system = text or None
+
+    def ask(
+        self,
+        chat: Chat,
+        prompt: str,
+        *,
+        sampler: Sampler,
+        submitted_at_ns: int | None = None,
+        replaces: int | None = None,
+    ) -> int:
         """Ask for the next answer of a chat and return its id; returns at once.
 
         The answer is told by its facts, from `Submitted` to `Ended`; partial text of a stopped or failed one becomes
@@ -141,10 +174,12 @@ class Session:
             prompt: What the user says.
             sampler: How tokens are chosen.
             submitted_at_ns: When the user pressed Enter; now, if not given.
+            replaces: An answer whose place this one takes: it, its question and everything after leave the chat first.
 
         Raises:
             NoModelError: No model is wanted yet.
-            EngineError: `busy` while this chat's last answer is being written, `closed` after `close`.
+            EngineError: `busy` while this chat's last answer is being written, `not_in_chat` when there is no such
+                answer to replace, `closed` after `close`. The chat is as it was.
         """
         with self._lock:
             self._require_open()
@@ -154,10 +189,16 @@ class Session:
                 raise EngineError(
                     "This chat's last answer is still being written.", code="busy", help="Stop it or wait for its end."
                 )
+            if replaces is not None:
+                if not chat.has(replaces):
+                    raise EngineError(
+                        f"This chat has no answer {replaces} that another could replace.", code="not_in_chat"
+                    )
+                chat.cut(replaces)
             self._answers += 1
             answer_id = self._answers
             self._flights[answer_id] = Flight(answer_id, chat)
-            chat.append(Message(role="user", content=prompt))
+            chat.ask(answer_id, prompt)
             self._record(
                 Submitted(
                     at_ns=now_ns() if submitted_at_ns is None else submitted_at_ns,
@@ -166,6 +207,7 @@ class Session:
                     prompt=prompt,
                     system=chat.system,
                     sampler=sampler,
+                    replaces=replaces,
                 )
             )
             worker = self._worker
@@ -179,7 +221,8 @@ class Session:
         """Stop an answer; returns at once. Answers that ended, or were never asked for, are ignored.
 
         While the model loads there is nothing to interrupt, so the worker is ended, unless other answers wait for that
-        load too. A worker that does not stop within two seconds is replaced, which a `Notice` tells.
+        load too; the model that was in use before is then wanted again. A worker that does not stop within two seconds
+        is replaced, which a `Notice` tells.
         """
         with self._lock:
             flight = self._flights.get(answer_id)
@@ -254,7 +297,8 @@ class Session:
             worker.start()
         self._loads += 1
         self._load = AskedLoad(self._loads)
-        worker.send(load_command(self._loads, model, self._options))
+        options = self._options(model) if callable(self._options) else self._options
+        worker.send(load_command(self._loads, model, options))
         return worker
 
     def _load_unless_loading(self, model: ModelFile) -> None:
@@ -262,14 +306,20 @@ class Session:
         if not self._closed and (self._load is None or self._load.ended):
             self._load_wanted(model)
 
-    def _give_up_load(self) -> None:
-        """End a worker that is starting or loading; its own end is told when it is gone."""
+    def _give_up_load(self, *, goes_back: bool = True) -> ModelFile | None:
+        """End a worker that is starting or loading; its own end is told when it is gone.
+
+        Unless another model is wanted by now, the one before is wanted again, and returned if there is one.
+        """
         worker, load = self._worker, self._load
         self._worker = self._load = None
         if worker is not None:
             worker.kill()
+        kept = self._go_back() if goes_back else None
         if load is not None and not load.ended:
             self._record(LoadFailed(at_ns=now_ns(), load_id=load.load_id, fault=_LOAD_STOPPED))
+        self._tell_kept(kept)
+        return kept
 
     def _replace_hung(self, worker: Supervisor, flight: Flight) -> None:
         with self._lock:
@@ -336,7 +386,7 @@ class Session:
                 self._record(fact)
 
     def _go_back(self) -> ModelFile | None:
-        """After a failed load, want the model again that was in use before, and return it if there was one.
+        """After a failed or stopped load, want the model again that was in use before, and return it if there was one.
 
         To be called before the failure is told: whoever hears of it may ask at once, and must not be answered by a
         second try of the model that has just failed.
