@@ -42,6 +42,8 @@ EXAMPLES: dict[str, tuple[str, str, object]] = {
     "seed": ("7", "7", 7),
     "max_tokens": ("128", "128", 128),
     "theme": ("nord", '"nord"', "nord"),
+    "no_color": ("yes", "true", True),
+    "ascii": ("yes", "true", True),
     "backend": ("tests.engine.scripted", '"tests.engine.scripted"', "tests.engine.scripted"),
 }
 

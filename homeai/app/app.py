@@ -10,6 +10,7 @@ from typing import Any
 from textual import on
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingsMap
+from textual.filter import Monochrome, NoColor
 from textual.screen import Screen
 
 from homeai.app import asking, commands
@@ -27,13 +28,14 @@ from homeai.app.commands import BY_ID, COMMANDS, Command, Keys, Situation
 from homeai.app.desk import Alert, Desk
 from homeai.app.help_screen import HelpScreen
 from homeai.app.opening import Opening, StartSampling
-from homeai.app.themes import DARK, LIGHT
+from homeai.app.themes import DARK, LIGHT, TERMINAL
 from homeai.clock import now_ns
 from homeai.errors import HomeaiError
 from homeai.events import AnyFact, Ended, EngineEnded, LoadEnded, LoadFailed, Notice, Sampler
 from homeai.metrics.state import SessionState
 from homeai.metrics.view import load_view, view
 from homeai.platform.jobs import can_suspend_job, suspend_job
+from widgets.ascii import AsciiOnly
 from widgets.figures import closing
 from widgets.foreign import on_one_line
 from widgets.panels import Frame
@@ -56,6 +58,8 @@ class HomeaiApp(App[int]):
         clock: The clock that figures are worked out for; tests freeze it.
         theme: Name of a theme; None takes our dark one.
         insist: End with the error when the model cannot be opened, because the user named that model.
+        ascii_only: Draw with ASCII characters only.
+        colourless: Draw without colours; so does `NO_COLOR` in the environment.
     """
 
     TITLE = "homeai"
@@ -72,6 +76,8 @@ class HomeaiApp(App[int]):
         clock: Callable[[], int] = now_ns,
         theme: str | None = None,
         insist: bool = False,
+        ascii_only: bool = False,
+        colourless: bool = False,
     ) -> None:
         super().__init__()
         self.keys = keys or Keys()
@@ -95,10 +101,17 @@ class HomeaiApp(App[int]):
         """Why there is no session, when the user named the model."""
         self.crash: Exception | None = None
         """What ended the application unexpectedly."""
-        self.register_theme(DARK)
-        self.register_theme(LIGHT)
+        for own in (DARK, LIGHT, TERMINAL):
+            self.register_theme(own)
         self._unknown_theme = theme if theme is not None and theme not in self.available_themes else None
-        self.theme = DARK.name if theme is None or self._unknown_theme else theme
+        self.no_color = self.no_color or colourless
+        usual = TERMINAL.name if self.no_color else DARK.name
+        self.theme = usual if theme is None or self._unknown_theme else theme
+        if self.no_color:
+            # Textual's own answer to NO_COLOR is shades of grey, which some terminals show as no contrast at all.
+            self._filters = [*(one for one in self._filters if not isinstance(one, Monochrome)), NoColor()]
+        if ascii_only:
+            self._filters.append(AsciiOnly())
 
     # --- the session --------------------------------------------------------------------------------------------------
 

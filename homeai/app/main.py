@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -49,6 +49,8 @@ def run_dashboard(settings: Settings, model_argument: str | None) -> int:
         start_sampling=_start_sampling,
         theme=settings.value("theme") or os.environ.get("TEXTUAL_THEME"),
         insist=model_argument is not None,
+        ascii_only=bool(settings.value("ascii")) or not shows_unicode(os.environ),
+        colourless=bool(settings.value("no_color")),
     )
     try:
         status = asyncio.run(_run(app))
@@ -59,6 +61,15 @@ def run_dashboard(settings: Settings, model_argument: str | None) -> int:
     if app.refusal is not None:
         raise app.refusal
     return status
+
+
+def shows_unicode(environ: Mapping[str, str]) -> bool:
+    """Whether the terminal can show more than ASCII, as far as its environment tells."""
+    if environ.get("TERM") == "linux":
+        return False  # the console's font has neither our bars nor most scripts
+    locale = environ.get("LC_ALL") or environ.get("LC_CTYPE") or environ.get("LANG") or ""
+    charset = locale.partition(".")[2].partition("@")[0].lower().replace("-", "")
+    return charset in ("", "utf8")
 
 
 async def _run(app: HomeaiApp) -> int:

@@ -1,4 +1,4 @@
-"""Our two themes: one quiet ground, one accent, and a second colour only where two bars meet."""
+"""Our themes: one quiet ground, one accent, and a second colour only where two bars meet."""
 
 from __future__ import annotations
 
@@ -32,3 +32,45 @@ LIGHT = Theme(
     warning="#8a6100",
     error="#a8362b",
 )
+TERMINAL = Theme(
+    name="homeai-terminal",
+    ansi=True,
+    dark=True,
+    primary="ansi_cyan",
+    secondary="ansi_blue",
+    accent="ansi_yellow",
+    foreground="ansi_default",
+    background="ansi_default",
+    surface="ansi_default",
+    panel="ansi_default",
+    boost="ansi_default",
+    success="ansi_green",
+    warning="ansi_yellow",
+    error="ansi_red",
+    variables={
+        "ansi-background": "ansi_default",
+        "ansi-foreground": "ansi_default",
+        # Half-transparent colours cannot be had from a palette; this grey is readable on black and on white.
+        "foreground-muted": "ansi_bright_black",
+        "text-muted": "ansi_bright_black",
+        "text-disabled": "ansi_bright_black",
+        "border": "ansi_bright_black",
+        "border-blurred": "ansi_bright_black",
+        "scrollbar": "ansi_bright_black",
+        "scrollbar-hover": "ansi_cyan",
+        "scrollbar-active": "ansi_cyan",
+        "scrollbar-background": "ansi_default",
+        "scrollbar-background-hover": "ansi_default",
+        "scrollbar-background-active": "ansi_default",
+        "block-cursor-foreground": "ansi_black",
+        "block-cursor-background": "ansi_cyan",
+        "input-cursor-background": "ansi_default",
+        "input-cursor-foreground": "ansi_default",
+        "input-cursor-text-style": "reverse",
+        "input-selection-background": "ansi_cyan",
+        "input-selection-foreground": "ansi_black",
+        "screen-selection-background": "ansi_cyan",
+        "screen-selection-foreground": "ansi_black",
+    },
+)
+"""The terminal's own colours, whatever they are; also what there is when colours are not wanted."""

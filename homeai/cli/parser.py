@@ -61,6 +61,9 @@ class Parser(argparse.ArgumentParser):
 
     @staticmethod
     def _add(to: Any, setting: Setting) -> None:
+        if not setting.placeholder:
+            to.add_argument(setting.flag, dest=setting.key, help=setting.help, action="store_const", const="yes")
+            return
         repeats = isinstance(setting.kind, Folders)
         to.add_argument(
             setting.flag,

@@ -42,6 +42,7 @@ class Setting:
     help: str
     group: Literal["model", "engine", "sampling", "program"]
     placeholder: str = "N"
+    """What the help shows for the flag's value; empty where the bare flag means yes."""
 
     @property
     def flag(self) -> str:
@@ -111,6 +112,9 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("max_tokens", Whole(1, 2**31 - 1, {"unlimited": None}), None, "end the answer after this many tokens",
             "sampling"),
     Setting("theme", Text("the name of a theme"), None, "colours of the dashboard", "program", "NAME"),
+    Setting("no_color", YesNo(), False, "the dashboard without colours, as with NO_COLOR in the environment", "program",
+            ""),
+    Setting("ascii", YesNo(), False, "the dashboard in ASCII characters only", "program", ""),
     Setting("backend", Text("the name of a Python module", r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*"),
             "homeai.engine.llamacpp", "the engine's Python module", "program", "MODULE"),
 )  # fmt: skip
