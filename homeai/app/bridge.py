@@ -31,8 +31,19 @@ class SessionLike(Protocol):
     def open_chat(self, system: str | None = None) -> Chat:
         """Begin a conversation."""
 
-    def ask(self, chat: Chat, prompt: str, *, sampler: Sampler, submitted_at_ns: int | None = None) -> int:
-        """Ask for the next answer and return its id."""
+    def ask(
+        self,
+        chat: Chat,
+        prompt: str,
+        *,
+        sampler: Sampler,
+        submitted_at_ns: int | None = None,
+        replaces: int | None = None,
+    ) -> int:
+        """Ask for the next answer, or one in the place of an earlier one, and return its id."""
+
+    def set_system(self, chat: Chat, text: str | None) -> None:
+        """Give a chat this system text from its next question on."""
 
     def stop(self, answer_id: int) -> None:
         """Stop an answer."""

@@ -12,13 +12,15 @@ class Chat:
 
     Attributes:
         id: Number of the chat in its session, from 1.
-        system: The system prompt, None for the model's own.
+        system: The system prompt of the next question, None for the model's own.
     """
 
     def __init__(self, chat_id: int, system: str | None = None) -> None:
         self.id = chat_id
         self.system = system
         self._messages: tuple[Message, ...] = ()
+        self._questions: dict[int, int] = {}
+        """By answer, also one that got no text: the index of its question among the messages."""
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -28,6 +30,21 @@ class Chat:
     def append(self, message: Message) -> None:
         """Add a message; for the session only."""
         self._messages = (*self._messages, message)
+
+    def ask(self, answer_id: int, prompt: str) -> None:
+        """Add the question of an answer; for the session only."""
+        self._questions[answer_id] = len(self._messages)
+        self.append(Message(role="user", content=prompt))
+
+    def has(self, answer_id: int) -> bool:
+        """Whether this answer's question is part of the chat, and was not replaced."""
+        return answer_id in self._questions
+
+    def cut(self, answer_id: int) -> None:
+        """Take an answer's question out, and everything after it; for the session only."""
+        at = self._questions[answer_id]
+        self._messages = self._messages[:at]
+        self._questions = {answer: index for answer, index in self._questions.items() if index < at}
 
     def request(self) -> tuple[Message, ...]:
         """What the engine is sent: the system prompt, the answered turns, and the last prompt."""

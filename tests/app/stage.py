@@ -57,15 +57,34 @@ class Stage:
         self.chats.append(Chat(len(self.chats) + 1, system))
         return self.chats[-1]
 
-    def ask(self, chat: Chat, prompt: str, *, sampler: Sampler, submitted_at_ns: int | None = None) -> int:
+    def ask(
+        self,
+        chat: Chat,
+        prompt: str,
+        *,
+        sampler: Sampler,
+        submitted_at_ns: int | None = None,
+        replaces: int | None = None,
+    ) -> int:
         if self.refuse is not None:
             raise self.refuse
         assert submitted_at_ns is not None
         answer_id = len(self.asked) + 1
         self.asked.append(
-            Submitted(at_ns=submitted_at_ns, answer_id=answer_id, chat_id=chat.id, prompt=prompt, sampler=sampler)
+            Submitted(
+                at_ns=submitted_at_ns,
+                answer_id=answer_id,
+                chat_id=chat.id,
+                prompt=prompt,
+                system=chat.system,
+                sampler=sampler,
+                replaces=replaces,
+            )
         )
         return answer_id
+
+    def set_system(self, chat: Chat, text: str | None) -> None:
+        chat.system = text or None
 
     def stop(self, answer_id: int) -> None:
         self.stopped.append(answer_id)
