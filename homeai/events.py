@@ -21,6 +21,7 @@ FinishReason = Literal["stop", "length", "context", "cancelled", "error"]
 Channel = Literal["answer", "reasoning"]
 PageCache = Literal["warm", "partly", "cold", "unknown"]
 LoadStage = Literal["file", "tensors", "context", "warmup"]
+Words = Literal["full", "no-text"]
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -159,12 +160,24 @@ class Parts(Part, frozen=True, kw_only=True):
 
 
 class SessionStarted(Fact, frozen=True, kw_only=True, tag="session_started"):
-    """The first fact of a session. The only wall time in the record is `started_at` (ISO 8601 with offset)."""
+    """The first fact of a sitting: of a session, or of one that is taken up again later under the same `session`.
+
+    The stamps of another sitting may be of another boot and have another origin. The only wall time of a sitting is
+    `started_at` (ISO 8601 with offset).
+    """
 
     session: str
     started_at: str
     app_version: str
     schema: int = SCHEMA
+    record: Words = "full"
+    """`no-text` in a record whose words were left out."""
+
+
+class Renamed(Fact, frozen=True, kw_only=True, tag="renamed"):
+    """The user gave the session a title; an empty one takes it back. It may lie outside any sitting."""
+
+    title: str
 
 
 class EngineStarting(Fact, frozen=True, kw_only=True, tag="engine_starting"):
@@ -364,6 +377,8 @@ class Text(Fact, frozen=True, kw_only=True, tag="text"):
     answer_id: int
     channel: Channel
     text: str
+    withheld: int = 0
+    """How many visible characters a record without words left out of `text`."""
 
 
 class StopRequested(Fact, frozen=True, kw_only=True, tag="stop_requested"):
@@ -398,6 +413,7 @@ class Sample(Fact, frozen=True, kw_only=True, tag="sample"):
 
 AnyFact = (
     SessionStarted
+    | Renamed
     | EngineStarting
     | EngineReady
     | EngineEnded

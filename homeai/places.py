@@ -1,6 +1,6 @@
 """Where files live: the operating system's own places, each of which an environment variable can replace.
 
-The variables, `HOMEAI_CONFIG_DIR` and `HOMEAI_STATE_DIR`, serve portable installations and tests. Nothing here creates
+The variables, `HOMEAI_CONFIG_DIR` and its like, serve portable installations and tests. Nothing here creates
 a folder; who writes a file makes its folder, readable by the user alone.
 """
 
@@ -20,6 +20,16 @@ def config_file() -> Path:
 def state_dir() -> Path:
     """What the program remembers between runs: the last model used, measured defaults."""
     return _place("HOMEAI_STATE_DIR", "user_state_path")
+
+
+def data_dir() -> Path:
+    """What belongs to the user and must not be lost: the recorded sessions."""
+    return _place("HOMEAI_DATA_DIR", "user_data_path")
+
+
+def cache_dir() -> Path:
+    """What can be made anew from the rest at any time: the index of the sessions."""
+    return _place("HOMEAI_CACHE_DIR", "user_cache_path")
 
 
 def log_dir() -> Path:

@@ -11,6 +11,8 @@ from homeai import places
 REPLACEMENTS = {
     "HOMEAI_CONFIG_DIR": lambda: places.config_file().parent,
     "HOMEAI_STATE_DIR": places.state_dir,
+    "HOMEAI_DATA_DIR": places.data_dir,
+    "HOMEAI_CACHE_DIR": places.cache_dir,
 }
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import msgspec
 
 from homeai.events import AnyFact, Device, Message, Sampler
+from homeai.jsonline import encode as encode
 from homeai.options import EngineOptions
 
 # --- down: what the session asks of the worker ------------------------------------------------------------------------
@@ -103,18 +104,8 @@ class WireError(Exception):
     """A line that is no message of this protocol."""
 
 
-_encoder = msgspec.json.Encoder()
 _commands = msgspec.json.Decoder(AnyCommand)
 _reports = msgspec.json.Decoder(AnyReport)
-
-
-def encode(message: AnyCommand | AnyReport) -> bytes:
-    """Return the message as one line, newline included."""
-    try:
-        return _encoder.encode(message) + b"\n"
-    except UnicodeEncodeError:
-        # A lone surrogate (a broken JSON escape, an undecodable file name) cannot be UTF-8: show it as U+FFFD.
-        return _encoder.encode(_without_surrogates(msgspec.to_builtins(message))) + b"\n"
 
 
 def decode_command(line: bytes) -> AnyCommand:
@@ -131,14 +122,3 @@ def decode_report(line: bytes) -> AnyReport:
         return _reports.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError) as problem:
         raise WireError(str(problem)) from problem
-
-
-def _without_surrogates(value: object) -> object:
-    if isinstance(value, str):
-        # A proper pair that came as two halves becomes its character; what is left alone becomes U+FFFD.
-        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    if isinstance(value, dict):
-        return {_without_surrogates(k): _without_surrogates(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [_without_surrogates(item) for item in value]
-    return value

@@ -105,12 +105,12 @@ class _Writer:
         }
 
     def _started_at(self) -> str | None:
-        submitted = self.answer.submitted
+        submitted, sitting = self.answer.submitted, self.answer.sitting
         if self.none_at_all:
             return self.state.started_at
-        if submitted is None or self.state.started_at is None or self.state.started_at_ns is None:
+        if submitted is None or sitting is None:
             return None
-        return _wall_time(self.state.started_at, submitted.at_ns - self.state.started_at_ns)
+        return _wall_time(sitting.started_at, submitted.at_ns - sitting.at_ns)
 
     def _model(self) -> dict[str, Any]:
         load, attempt = self.answer.load, self.answer.load_attempt
@@ -126,7 +126,8 @@ class _Writer:
         }
 
     def _engine(self) -> dict[str, Any]:
-        load, ready = self.answer.load, self.state.engine.ready
+        load, sitting = self.answer.load, self.answer.sitting
+        ready = self.state.engine.ready if sitting in (None, self.state.sitting) else None
         engine = load.ended.engine if load is not None else None
         hello = engine or ready
         return {
@@ -257,7 +258,7 @@ class _Writer:
 
 
 def _wall_time(session_started_at: str, later_ns: int) -> str | None:
-    """Return the session's one wall time, moved by a span of the monotonic clock."""
+    """Return the sitting's one wall time, moved by a span of the monotonic clock."""
     try:
         moved = datetime.fromisoformat(session_started_at) + timedelta(microseconds=later_ns // 1000)
     except (ValueError, OverflowError):

@@ -29,6 +29,7 @@ from homeai.events import (
     Parts,
     Prefilled,
     Queued,
+    Renamed,
     Sample,
     SessionStarted,
     StopRequested,
@@ -86,14 +87,10 @@ def fold(state: SessionState, fact: AnyFact) -> SessionState:
             return _engine_fact(state, fact)
         case Notice():
             return replace(state, notices=(*state.notices[1 - NOTICES :], fact))
+        case Renamed():
+            return replace(state, title=fact.title or None)
         case SessionStarted():
-            return replace(
-                state,
-                session=fact.session,
-                started_at=fact.started_at,
-                started_at_ns=fact.at_ns,
-                app_version=fact.app_version,
-            )
+            return state if fact == state.sitting else _sitting(state, fact)
 
 
 def fold_all(facts: Iterable[AnyFact], state: SessionState | None = None) -> SessionState:
@@ -102,6 +99,15 @@ def fold_all(facts: Iterable[AnyFact], state: SessionState | None = None) -> Ses
     for fact in facts:
         state = fold(state, fact)
     return state
+
+
+def _sitting(state: SessionState, fact: SessionStarted) -> SessionState:
+    """Begin a sitting; what an earlier one said of its engine and its machine is over, with all their stamps."""
+    begun = replace(state, session=fact.session, started_at=state.started_at or fact.started_at, sitting=fact)
+    if state.sitting is None:
+        return begun
+    nothing = SessionState()
+    return replace(begun, engine=nothing.engine, load=nothing.load, waits=nothing.waits, probes=nothing.probes)
 
 
 # --- the engine and its model -----------------------------------------------------------------------------------------
@@ -191,7 +197,7 @@ def _answer_fact(state: SessionState, fact: AnswerFact) -> SessionState:
     if isinstance(fact, Submitted):
         if answer.submitted is not None:
             return state
-        answer = replace(answer, submitted=fact)
+        answer = replace(answer, submitted=fact, sitting=state.sitting)
         if answer.began is None:
             answer = _with_waits(answer, state)
     else:
@@ -270,17 +276,18 @@ def _more_tokens(tokens: TokenState, fact: Tokens) -> TokenState:
         fact = replace_fact(fact, first=tokens.count, **kept)
     lost = fact.first - tokens.count
     stamps = fact.sampled_at_ns
-    gaps, worst = tokens.gaps, tokens.worst_gap_ns
+    gaps, worst, worst_at = tokens.gaps, tokens.worst_gap_ns, tokens.worst_gap_at
     previous = tokens.last_at_ns if not lost else None
-    for stamp in stamps:
+    for index, stamp in enumerate(stamps, start=fact.first):
         if previous is not None and stamp >= previous:
             gaps += 1
-            worst = stamp - previous if worst is None else max(worst, stamp - previous)
+            if worst is None or stamp - previous > worst:
+                worst, worst_at = stamp - previous, index
         previous = stamp
     # The first token's own parts belong to the span that ends with it, first_sample.
     opening = 1 if fact.first == 0 else 0
     return TokenState(
-        stamps=tokens.stamps.append(StampRun(fact.first, stamps)),
+        stamps=tokens.stamps.append(StampRun(fact.first, stamps, fact.shared)),
         count=fact.first + len(stamps),
         lost=tokens.lost + lost,
         reasoning=tokens.reasoning + fact.reasoning,
@@ -290,6 +297,7 @@ def _more_tokens(tokens: TokenState, fact: Tokens) -> TokenState:
         decode_parts=tokens.decode_parts + _row_parts(fact, opening, len(stamps)),
         gaps=gaps,
         worst_gap_ns=worst,
+        worst_gap_at=worst_at,
         shared=tokens.shared or fact.shared,
     )
 
@@ -320,18 +328,18 @@ def _packed(answer: AnswerState) -> AnswerState:
 
 def _packed_stamps(runs: Series[StampRun]) -> Series[StampRun]:
     packed: Series[StampRun] = Series()
-    first, stamps = 0, array("q")
+    first, stamps, shared = 0, array("q"), False
     try:
         for run in runs:
-            if stamps and run.first != first + len(stamps):
-                packed = packed.append(StampRun(first, stamps))
+            if stamps and (run.first != first + len(stamps) or run.shared != shared):
+                packed = packed.append(StampRun(first, stamps, shared))
                 stamps = array("q")
             if not stamps:
-                first = run.first
+                first, shared = run.first, run.shared
             stamps.extend(run.at_ns)
     except OverflowError:  # no clock's stamp: the record is damaged
         return runs
-    return packed.append(StampRun(first, stamps)) if stamps else packed
+    return packed.append(StampRun(first, stamps, shared)) if stamps else packed
 
 
 def _joined(pieces: Series[str]) -> Series[str]:
@@ -339,7 +347,7 @@ def _joined(pieces: Series[str]) -> Series[str]:
 
 
 def _more_text(answer: AnswerState, fact: Text) -> AnswerState:
-    visible = not fact.text.isspace() and fact.text != ""
+    visible = fact.withheld > 0 or (not fact.text.isspace() and fact.text != "")
     first_text = answer.first_text or (fact if visible else None)
     if fact.channel == "reasoning":
         return replace(answer, reasoning_pieces=answer.reasoning_pieces.append(fact.text), first_text=first_text)

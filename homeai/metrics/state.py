@@ -22,6 +22,7 @@ from homeai.events import (
     Parts,
     Queued,
     Sample,
+    SessionStarted,
     StopRequested,
     Submitted,
     Templated,
@@ -141,6 +142,8 @@ class StampRun:
 
     first: int
     at_ns: Sequence[int]
+    shared: bool = False
+    """The steps that computed them also served other answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +166,8 @@ class TokenState:
     gaps: int = 0
     """Gaps between tokens; a hole in a damaged record is none."""
     worst_gap_ns: int | None = None
+    worst_gap_at: int | None = None
+    """Index of the token that came after it."""
     shared: bool = False
 
 
@@ -171,6 +176,8 @@ class AnswerState:
     """Everything known of one answer. A field is None (or empty) until its fact came."""
 
     answer_id: int
+    sitting: SessionStarted | None = None
+    """The sitting it was asked in: its stamps and that one's wall time belong together."""
     submitted: Submitted | None = None
     waits: tuple[Wait, ...] = ()
     """Starts and loads that reach past its submit and began before it did."""
@@ -228,10 +235,11 @@ class SessionState:
 
     session: str | None = None
     started_at: str | None = None
-    """Wall time, ISO 8601 with offset."""
-    started_at_ns: int | None = None
-    """The stamp that belongs to `started_at`."""
-    app_version: str | None = None
+    """Wall time of its first sitting, ISO 8601 with offset."""
+    sitting: SessionStarted | None = None
+    """The newest sitting: engine, load, waits and probes are of this one."""
+    title: str | None = None
+    """The title that the user gave it; None without one."""
     engine: EngineState = EngineState()
     load: LoadState = LoadState()
     waits: tuple[Wait, ...] = ()

@@ -15,7 +15,9 @@ if sys.platform == "win32":
         ENDING_SIGNALS,
         TerminalModes,
         cpu_name,
+        lock_file,
         restore_terminal,
+        sync_folder,
         terminal_modes,
     )
 else:
@@ -24,7 +26,9 @@ else:
         ENDING_SIGNALS,
         TerminalModes,
         cpu_name,
+        lock_file,
         restore_terminal,
+        sync_folder,
         terminal_modes,
     )
 
@@ -37,8 +41,10 @@ __all__ = [
     "TerminalModes",
     "cpu_name",
     "is_terminal_dumb",
+    "lock_file",
     "restore_terminal",
     "signal_name",
+    "sync_folder",
     "terminal_modes",
     "usable_cores",
 ]

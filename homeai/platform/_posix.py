@@ -28,6 +28,31 @@ def terminal_modes(descriptor: int) -> TerminalModes | None:
         return None
 
 
+def lock_file(descriptor: int) -> bool:
+    """Claim an open file for this process until it closes it or ends; False where another process has it.
+
+    A file system that knows no locks lets everybody have it.
+    """
+    import fcntl
+
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def sync_folder(folder: Path) -> None:
+    """Write the names in a folder to the disk: without it, a power cut may take a new file's name with it."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def restore_terminal(descriptor: int, modes: TerminalModes) -> None:
     """Put back what `terminal_modes` returned; a terminal that is gone is left alone."""
     # From the background `tcsetattr` would stop the process with SIGTTOU: the shell owns the terminal then.

@@ -30,6 +30,27 @@ def terminal_modes(descriptor: int) -> TerminalModes | None:
     return modes.value if ctypes.windll.kernel32.GetConsoleMode(handle, ctypes.byref(modes)) else None
 
 
+_LOCKED_AT = 0x7FFF_FFFE
+"""The byte that stands for the whole file: Windows keeps others from reading what is locked, so none that is used."""
+
+
+def lock_file(descriptor: int) -> bool:
+    """Claim an open file for this process until it closes it or ends; False where another process has it."""
+    import msvcrt
+    import os
+
+    os.lseek(descriptor, _LOCKED_AT, os.SEEK_SET)
+    try:
+        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+    except OSError:
+        return False
+    return True
+
+
+def sync_folder(folder: Path) -> None:
+    """Nothing: Windows keeps the names of a folder by itself."""
+
+
 def restore_terminal(descriptor: int, modes: TerminalModes) -> None:
     """Put back what `terminal_modes` returned; a console that is gone is left alone."""
     import ctypes

@@ -36,7 +36,7 @@ from tests.metrics.stories import ms
 
 def test_a_session_knows_its_name_and_start() -> None:
     state = fold(SessionState(), stories.SESSION)
-    assert (state.session, state.started_at_ns, state.app_version) == ("s-1", 0, "0.1.0")
+    assert (state.session, state.started_at, state.sitting) == ("s-1", stories.SESSION.started_at, stories.SESSION)
 
 
 def test_the_engine_goes_through_its_states() -> None:
