@@ -15,9 +15,12 @@ from homeai.app.bridge import SessionLike
 from homeai.app.commands import Keys
 from homeai.app.leaving import WayOut
 from homeai.clock import now_ns
+from homeai.errors import exit_code_of
 from homeai.events import AnyFact, Fault, LoadEnded, Notice
 
 if TYPE_CHECKING:
+    from homeai.models.shelf import ModelFile, Shelf
+    from homeai.options import EngineOptions
     from homeai.settings import Settings
 
 
@@ -37,10 +40,12 @@ def run_dashboard(settings: Settings, model_argument: str | None) -> int:
         model_argument: A path or a name; None means the last model used, else the starter.
 
     Raises:
-        HomeaiError: The model that was named is not there or cannot chat, or the settings file gives keys that cannot
-            be.
+        HomeaiError: The model that a flag or a variable names is not there or cannot chat, or the settings file gives
+            keys that cannot be.
         Exception: Whatever ended the screen unexpectedly.
     """
+    # Who wrote the model into the settings file long ago is better served by the list of those that are there.
+    insists = settings.resolved["model"].source in ("flag", "environment")
     app = HomeaiApp(
         lambda on_fact: open_session(settings, model_argument, on_fact),
         sampler=settings.sampler(),
@@ -48,7 +53,9 @@ def run_dashboard(settings: Settings, model_argument: str | None) -> int:
         keys=Keys(settings.keys),
         start_sampling=_start_sampling,
         theme=settings.value("theme") or os.environ.get("TEXTUAL_THEME"),
-        insist=model_argument is not None,
+        insist=insists,
+        shelf=lambda: _shelf(settings),
+        open_with=lambda model, on_fact: open_with(settings, model, on_fact),
         ascii_only=bool(settings.value("ascii")) or not shows_unicode(os.environ),
         colourless=bool(settings.value("no_color")),
     )
@@ -60,6 +67,8 @@ def run_dashboard(settings: Settings, model_argument: str | None) -> int:
         raise app.crash
     if app.refusal is not None:
         raise app.refusal
+    if insists and status == 0 and app.choosing.failure is not None:
+        return exit_code_of(app.choosing.failure)
     return status
 
 
@@ -90,9 +99,8 @@ def _start_sampling(session: SessionLike) -> Callable[[], None]:
 
 def open_session(settings: Settings, model_argument: str | None, on_fact: Callable[[AnyFact], None]) -> SessionLike:
     """Find the model, open a session and start to load; raises `HomeaiError` when there is nothing to load."""
-    from homeai.models.choose import remember, resolve_model
-    from homeai.places import log_dir, state_dir
-    from homeai.session import Session
+    from homeai.models.choose import resolve_model
+    from homeai.places import state_dir
 
     def notice(fault: Fault) -> None:
         on_fact(Notice(at_ns=now_ns(), code=fault.code, message=fault.message, help=fault.help))
@@ -100,24 +108,42 @@ def open_session(settings: Settings, model_argument: str | None, on_fact: Callab
     model = resolve_model(
         model_argument, folders=tuple(map(Path, settings.value("folders"))), state_dir=state_dir(), notice=notice
     )
-    settings = settings.for_model(model.path, model.size_bytes, state_dir())
-    settings = settings.with_defaults({"sequences": (SEQUENCES, "for chats beside each other in the dashboard")})
+    return open_with(settings, model, on_fact)
 
-    def write_down() -> None:
+
+def open_with(settings: Settings, model: ModelFile, on_fact: Callable[[AnyFact], None]) -> SessionLike:
+    """Open a session and start to load this model; raises `HomeaiError` when it cannot chat."""
+    from homeai.models.choose import remember
+    from homeai.places import log_dir, state_dir
+    from homeai.session import Session
+
+    def options(model: ModelFile) -> EngineOptions:
+        own = settings.for_model(model.path, model.size_bytes, state_dir())
+        own = own.with_defaults({"sequences": (SEQUENCES, "for chats beside each other in the dashboard")})
+        return own.engine_options(model.context_trained)
+
+    def write_down(model: ModelFile) -> None:
         with suppress(OSError):  # a full disk is no reason to give no answer
             remember(model, state_dir())
 
     def listen(fact: AnyFact) -> None:
         on_fact(fact)
-        if isinstance(fact, LoadEnded):
+        if isinstance(fact, LoadEnded) and session.model is not None:
             # Not here: the session's lock is held.
-            threading.Thread(target=write_down, name="homeai-remember").start()
+            threading.Thread(target=write_down, args=[session.model], name="homeai-remember").start()
 
     session = Session(
-        options=settings.engine_options(model.context_trained),
+        options=options,
         on_fact=listen,
         backend=settings.value("backend"),
         log_file=log_dir() / "engine.log",
     )
     session.use_model(model)
     return session
+
+
+def _shelf(settings: Settings) -> Shelf:
+    from homeai.models.shelf import Shelf
+    from homeai.places import state_dir
+
+    return Shelf(tuple(map(Path, settings.value("folders"))), state_dir())

@@ -35,15 +35,20 @@ class Opening:
         self,
         on_fact: Callable[[AnyFact], None],
         *,
+        open_session: OpenSession | None = None,
         opened: Callable[[SessionLike], object],
         refused: Callable[[HomeaiError], object],
         crashed: Callable[[Exception], object],
     ) -> None:
-        """Begin to open; returns at once. One of the three is called at the end, on the other thread."""
+        """Begin to open; returns at once. One of the three is called at the end, on the other thread.
+
+        After a refusal it may be begun again, with another function that opens.
+        """
+        begin = open_session or self._open_session
 
         def run() -> None:
             try:
-                self._session = self._open_session(on_fact)
+                self._session = begin(on_fact)
             except HomeaiError as error:
                 refused(error)
             except Exception as error:  # noqa: BLE001 - on a thread of its own it would be lost
