@@ -1,0 +1,178 @@
+"""Another model: loaded when nothing runs, stopped on demand, and what is told of it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from homeai.app.bridge import OpenWith
+from homeai.errors import EngineError, HomeaiError
+from homeai.events import Fault, LoadEnded
+
+if TYPE_CHECKING:
+    from homeai.app.app import HomeaiApp
+    from homeai.models.shelf import ModelFile, Shelf
+
+_CHOICE_HELPS = ("load_failed", "no_model", "broken_model")
+
+
+class Choosing:
+    """Which model the dashboard is about to use, and how the last change went.
+
+    Args:
+        app: The dashboard.
+        shelf: Makes what the models are looked for in; called once, at the first look.
+        open_with: Opens the session where there is none; None where that cannot be.
+    """
+
+    def __init__(
+        self, app: HomeaiApp, shelf: Callable[[], Shelf] | None = None, open_with: OpenWith | None = None
+    ) -> None:
+        self._app = app
+        self._make_shelf = shelf
+        self._shelf: Shelf | None = None
+        self._open_with = open_with
+        self._wanted: ModelFile | None = None
+        """Chosen, and waits for the end of the answers that are being stopped, or for the session."""
+        self._kept = False
+        """The last change failed or was stopped, and the model before is being loaded again."""
+        self._loaded_path = ""
+        """Of the model that was loaded last."""
+        self.failure: Fault | None = None
+        """Why the last load failed; None once a model was loaded."""
+
+    @property
+    def shelf(self) -> Shelf | None:
+        """Where models are looked for; None in a dashboard without."""
+        if self._shelf is None and self._make_shelf is not None:
+            self._shelf = self._make_shelf()
+        return self._shelf
+
+    def use(self, model: ModelFile) -> None:
+        """Load this model: at once, or as soon as the answers ended that are being stopped."""
+        self._wanted = model
+        self.go_on()
+
+    def stop_answers_and_use(self, model: ModelFile) -> None:
+        """Stop every answer, then load this model."""
+        session = self._app.session
+        for chat in self._app.desk.live:
+            if session is not None and chat.live_id is not None:
+                session.stop(chat.live_id)
+        self.use(model)
+
+    def go_on(self) -> None:
+        """Load what was chosen, if it can be by now; called with every tick."""
+        app, model = self._app, self._wanted
+        if model is None:
+            return
+        if app.session is not None:
+            try:
+                app.session.use_model(model)
+            except EngineError as error:
+                if error.code == "busy":
+                    return  # an answer that is being stopped ends within two seconds
+                app.tell(error)
+            except HomeaiError as error:
+                app.tell(error)
+        elif app.has_no_session and self._open_with is not None:
+            app.open_session_with(partial(self._open_with, model))
+        else:
+            return
+        self._wanted = None
+        app.redraw()
+
+    def stop_load(self) -> None:
+        """Give up the load that runs; the model before stays."""
+        app = self._app
+        if app.session is None:
+            return
+        app.session.stop_load()
+        if not self._loaded_path:
+            words = f"The load was stopped. The next question begins it again; {self.way_out}"
+            app.chat_screen.conversation.remark(words)
+        app.redraw()
+
+    def told_failed(self, fault: Fault) -> None:
+        """Take note of a load that failed."""
+        self.failure = fault
+
+    def told_kept(self) -> None:
+        """Take note that the model before stays: what went wrong must not go from the screen when it is loaded."""
+        self._kept = True
+
+    def told_loaded(self, loaded: LoadEnded) -> None:
+        """Say which model it is now, where that is news to a chat."""
+        app, before = self._app, self._loaded_path
+        self._loaded_path, self.failure = loaded.model.path, None
+        if self._kept:
+            self._kept = False
+            return
+        app.desk.take_back_alerts()
+        if not before or before == loaded.model.path:
+            return
+        for chat in app.desk:
+            if not chat.is_blank:
+                app.chat_screen.talk(chat.number).remark(
+                    f"Now: {loaded.model.name}. The chat so far is read once more with the next question."
+                )
+
+    @property
+    def way_out(self) -> str:
+        """A sentence: which key chooses another model."""
+        keys = self._app.keys
+        key = keys.words("models")
+        return f"{key} chooses another model." if key else f"{keys.words('palette')}, Models, chooses another one."
+
+    def with_way_out(self, fault: Fault) -> Fault:
+        """The fault, and where another model would help the key that leads to one."""
+        if self._make_shelf is None or not (fault.code in _CHOICE_HELPS or fault == self.failure):
+            return fault
+        return replace(fault, help=f"{self.way_out} {fault.help}".strip())
+
+
+def use_named(app: HomeaiApp, name: str) -> None:
+    """Change to the model of this name or path, as `--model` means it; says what was meant where there is none."""
+    shelf = app.choosing.shelf
+    if shelf is None:
+        return
+
+    def take(found: ModelFile | HomeaiError) -> None:
+        if isinstance(found, HomeaiError):
+            app.tell(found)
+        else:
+            _offer(app, found)
+
+    find_aside(app, lambda: shelf.resolve(name), take)
+
+
+def find_aside(
+    app: HomeaiApp, find: Callable[[], ModelFile], take: Callable[[ModelFile | HomeaiError], object]
+) -> None:
+    """Find a model on a thread of its own: a name may be looked for in every folder, ten seconds on a slow disk."""
+
+    def run() -> None:
+        try:
+            found: ModelFile | HomeaiError = find()
+        except HomeaiError as error:
+            found = error
+        except Exception as error:  # noqa: BLE001 - on a thread of its own it would be lost
+            app.call_later(app._handle_exception, error)
+            return
+        app.call_later(take, found)
+
+    threading.Thread(target=run, name="homeai-resolve", daemon=True).start()
+
+
+def _offer(app: HomeaiApp, model: ModelFile) -> None:
+    """Load a model; while answers run, show it in the list first, which asks whether to stop them."""
+    from homeai.app.models_screen import ModelsScreen
+
+    if app.desk.live:
+        app.push_screen(ModelsScreen(app.keys, offered=model))
+    else:
+        app.choosing.use(model)

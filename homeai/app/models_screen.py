@@ -1,0 +1,386 @@
+"""F3: the models of this machine, to change to another."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+
+from homeai import units
+from homeai.app.choosing import find_aside, use_named
+from homeai.app.commands import Keys
+from homeai.errors import HomeaiError
+from homeai.models.judge import Kind, shown
+from homeai.models.modelfile import ModelFile
+from homeai.models.shelf import Candidate, Search
+from widgets.figures import MUTED
+from widgets.foreign import middle_cut, on_one_line
+from widgets.line_box import LineBox
+from widgets.lines import Lines
+from widgets.pick_list import ModelRow, PickList, heading
+
+if TYPE_CHECKING:
+    from homeai.app.app import HomeaiApp
+
+__all__ = ["ModelsScreen", "turn_models", "use_named"]
+
+TICK_S = 0.2
+"""Five times a second, what was found meanwhile is put into the list: sorting 10,000 names takes 15 ms."""
+
+_WHY: dict[Kind, str] = {
+    "truncated": "cut short",
+    "empty": "empty",
+    "not_gguf": "not a model",
+    "html": "a web page",
+    "lfs_pointer": "a pointer only",
+    "old_format": "old format",
+    "download_part": "one piece only",
+    "absurd": "damaged",
+    "unknown_version": "too new",
+    "big_endian": "other machines",
+    "folder": "a folder",
+    "special_file": "not a file",
+    "dangling_link": "leads nowhere",
+    "unreadable": "cannot be read",
+    "missing_shard": "parts missing",
+    "glued": "parts glued",
+    "projector": "part of a model",
+    "adapter": "part of a model",
+}
+"""The kinds of files that cannot chat, in two or three words; the others are `not for chat`."""
+
+
+@dataclass(slots=True)
+class _Entry:
+    """A file that was found: a name at first, later what it is."""
+
+    found: Candidate | ModelFile
+    words: str
+    """What the typed words are looked for in."""
+
+    @property
+    def usable(self) -> bool:
+        return not isinstance(self.found, ModelFile) or self.found.refusal is None
+
+
+class ModelsScreen(ModalScreen[None]):
+    """A list over the chat: typing filters it, Enter loads, Esc or the key that opened it goes back.
+
+    Args:
+        keys: Which keys the commands have.
+        offered: A model to select at once, and to ask about where answers run.
+    """
+
+    COMMAND: ClassVar[str] = "models"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "dismiss", "Back"),
+        Binding("down", "move(1)", "Down", show=False, priority=True),
+        Binding("up", "move(-1)", "Up", show=False, priority=True),
+        Binding("pagedown", "move_page(1)", "Page down", show=False, priority=True),
+        Binding("pageup", "move_page(-1)", "Page up", show=False, priority=True),
+        Binding("ctrl+home", "move(-1000000)", "First", show=False, priority=True),
+        Binding("ctrl+end", "move(1000000)", "Last", show=False, priority=True),
+    ]
+    app: HomeaiApp
+
+    def __init__(self, keys: Keys, offered: ModelFile | None = None) -> None:
+        super().__init__()
+        self._keys = keys
+        self._offered = offered
+        self._entries: dict[Path, _Entry] = {}
+        self._came: deque[Candidate | ModelFile] = deque()
+        self._search: Search | None = None
+        self._key: str | None = None
+        """Of the row that the user selected; None until then."""
+        self._said = ""
+        """What the last Enter came to; the next key takes it away."""
+        self._asked: ModelFile | None = None
+        """A model that would stop answers: a second Enter means it."""
+
+    def compose(self) -> ComposeResult:
+        """Title, box, list, and what there is to say about the selected one."""
+        with Vertical(id="models"):
+            yield Lines(id="models-title")
+            yield LineBox("", "type a part of a name, or the path of a file", id="models-find")
+            yield Lines(id="models-heading")
+            yield PickList(id="models-list")
+            yield Lines(id="models-empty")
+            yield Lines(id="models-about")
+            yield Lines(id="models-keys")
+
+    def on_mount(self) -> None:
+        """Begin to search."""
+        self.query_one(LineBox).focus()
+        session, shelf = self.app.session, self.app.choosing.shelf
+        for known in (session.model if session is not None else None, self._offered):
+            if known is not None:
+                self._put(known)
+        if self._offered is not None:
+            self._key = str(self._offered.path)
+            self._choose(self._offered)
+        if shelf is not None:
+            self._search = Search(shelf, self._came.append)
+        self.set_interval(TICK_S, self._tick)
+        self.call_after_refresh(self._tick)
+
+    def on_unmount(self) -> None:
+        """Search no more."""
+        if self._search is not None:
+            self._search.stop()
+
+    # --- what is found ------------------------------------------------------------------------------------------------
+
+    @property
+    def _searches(self) -> bool:
+        """Whether more may come."""
+        return bool(self._came) or (self._search is not None and self._search.runs)
+
+    def _tick(self) -> None:
+        if self._search is not None and self._search.failed is not None:
+            raise self._search.failed
+        while self._came:
+            self._put(self._came.popleft())
+        self._draw()
+
+    def _put(self, found: Candidate | ModelFile) -> None:
+        words = f"{found.name}\n{shown(str(found.path))}\n{found.source}".casefold()
+        if isinstance(found, ModelFile) and found.quant:
+            words += f"\n{found.quant.casefold()}"
+        self._entries[found.path] = _Entry(found, words)
+
+    def _rows(self) -> list[ModelRow]:
+        wanted = _bare(self.query_one(LineBox).value).casefold().split()
+        entries = [entry for entry in self._entries.values() if all(word in entry.words for word in wanted)]
+        entries.sort(key=lambda entry: (not entry.usable, entry.found.name.casefold(), entry.found.path))
+        loaded, loading = self._in_use()
+        return [self._row(entry.found, loaded, loading) for entry in entries]
+
+    def _in_use(self) -> tuple[str, str]:
+        """The paths of the model in use, and of the one being loaded."""
+        session = self.app.session
+        if session is None:
+            return "", ""
+        load = session.state.load
+        loaded = load.loaded.ended.model.path if load.loaded is not None and load.resident else ""
+        return loaded, load.loading.path if load.loading is not None else ""
+
+    def _row(self, found: Candidate | ModelFile, loaded: str, loading: str) -> ModelRow:
+        path = str(found.path)
+        if isinstance(found, Candidate):
+            return ModelRow(path, found.name, read=False, current=path == loaded)
+        if found.refusal is not None:
+            note = _WHY.get(found.kind, "not for chat")
+        elif path in (loaded, loading):
+            note = "in use" if path == loaded else "loading"
+        else:
+            note = self._fit(found.size_bytes)
+        return ModelRow(
+            path,
+            found.name,
+            found.quant,
+            found.size_bytes,
+            found.context_trained,
+            note,
+            usable=found.refusal is None,
+            current=path == loaded,
+        )
+
+    def _fit(self, size_bytes: int) -> str:
+        """How the weights go with the machine's memory, in two or three words; empty where that is not known."""
+        total = self._memory_bytes()
+        if total is None:
+            return ""
+        return "fits" if size_bytes < 0.8 * total else "just fits" if size_bytes < 0.95 * total else "too large"
+
+    def _memory_bytes(self) -> float | None:
+        """What weights can lie in: main memory and that of graphics cards."""
+        if self.app.session is None:
+            return None
+        state = self.app.session.state
+        probe = state.probes.get("memory")
+        memory = None if probe is None else probe.last.values.get("total_bytes")
+        devices = state.engine.ready.devices if state.engine.ready is not None else ()
+        return None if memory is None else memory + sum(each.total_bytes or 0 for each in devices if each.type == "gpu")
+
+    # --- what is chosen -----------------------------------------------------------------------------------------------
+
+    def action_move(self, rows: int) -> None:
+        """Select another row."""
+        picks = self.query_one(PickList)
+        picks.move(rows)
+        self._key = None if picks.selected is None else picks.selected.key
+        self._take_back()
+
+    def action_move_page(self, pages: int) -> None:
+        """Select a row a page further."""
+        self.action_move(pages * self.query_one(PickList).page)
+
+    @on(PickList.Clicked)
+    def _take_click(self, message: PickList.Clicked) -> None:
+        self._key = message.row.key
+        self._take_back()
+
+    @on(LineBox.Changed)
+    def _filter(self) -> None:
+        self._key = None
+        self._take_back()
+
+    def _take_back(self) -> None:
+        self._said, self._asked = "", None
+        self._draw()
+
+    @on(LineBox.Submitted)
+    def _take(self) -> None:
+        row, word = self.query_one(PickList).selected, self.query_one(LineBox).value
+        shelf = self.app.choosing.shelf
+        if self._asked is not None:
+            self.app.choosing.stop_answers_and_use(self._asked)
+            self.dismiss()
+        elif row is not None:
+            found = self._entries[Path(row.key)].found
+            if isinstance(found, ModelFile):
+                self._choose(found)
+            elif shelf is not None:
+                self._say("Looking at it …")
+                find_aside(self.app, lambda: shelf.look_into(found), self._choose)
+        elif word.strip() and shelf is not None:
+            self._say("Looking for it …")
+            find_aside(self.app, lambda: shelf.resolve(word), self._choose)
+
+    def _choose(self, found: ModelFile | HomeaiError) -> None:
+        """Load it, or say why not. Comes from another thread's find too, when the screen may have gone."""
+        if not self.is_attached:
+            return
+        if isinstance(found, HomeaiError):
+            self._say(f"✗ {found.message} {found.help}")
+        elif found.refusal is not None:
+            self._say(f"✗ This one cannot be chosen. {found.refusal.message} {found.refusal.help}")
+        elif str(found.path) == self._in_use()[0]:
+            self._say(f"{found.name} is in use already.")
+        elif running := [chat.title for chat in self.app.desk.live]:
+            self._asked = found
+            which = f"“{running[0]}” is being answered" if len(running) == 1 else f"{len(running)} answers are running"
+            stops = "it" if len(running) == 1 else "them"
+            self._say(f"{which}. Enter again stops {stops} and loads {found.name}; Esc goes back.", keep=True)
+        else:
+            self.app.choosing.use(found)
+            self.dismiss()
+
+    def _say(self, words: str, *, keep: bool = False) -> None:
+        self._said = on_one_line(words)
+        if not keep:
+            self._asked = None
+        self._draw()
+
+    # --- drawing ------------------------------------------------------------------------------------------------------
+
+    def on_resize(self, _event: events.Resize) -> None:
+        """Fit everything to the new size."""
+        self.call_after_refresh(self._draw)
+
+    def _draw(self) -> None:
+        width = self.query_one("#models-title").content_size.width
+        if width <= 0:
+            return
+        rows, picks = self._rows(), self.query_one(PickList)
+        loaded, loading = self._in_use()
+        picks.show_rows(rows, self._key or loading or loaded)
+        empty = self.query_one("#models-empty", Lines)
+        picks.display, empty.display = bool(rows), not rows
+        if not rows:
+            empty.show([line for text in self._empty_words() for line in _wrapped(text, width)])
+        self.query_one("#models-title", Lines).show([self._title(len(rows), width)])
+        self.query_one("#models-heading", Lines).show([heading(width) if rows else Content("")])
+        self.query_one("#models-about", Lines).show(self._about(picks.selected, width))
+        self.query_one("#models-keys", Lines).show([self._key_line(width)])
+
+    def _title(self, shown_rows: int, width: int) -> Content:
+        found = len(self._entries)
+        read = sum(isinstance(entry.found, ModelFile) for entry in self._entries.values())
+        words = f"{units.count(shown_rows)} of {units.count(found)}" if shown_rows < found else units.count(found)
+        if self._searches:
+            words = f"searching …  {words} found" if read <= 1 else f"{units.count(read)} of {words} looked into"
+        else:
+            words += " file" if found == 1 else " files"
+        title = Content.styled("Models", "bold $primary")
+        gap = width - title.cell_length - Content(words).cell_length
+        return Content.assemble(title, " " * max(1, gap), (words, MUTED)).truncate(width, ellipsis=True)
+
+    def _about(self, row: ModelRow | None, width: int) -> list[Content]:
+        """Three lines: what the last Enter came to, else the selected file's place and what is wrong with it."""
+        lines: list[Content] = []
+        if self._said:
+            lines = _wrapped(self._said, width)
+        elif row is not None:
+            lines = [middle_cut(_short(Path(row.key)), width).stylize_before(MUTED)]
+            found = self._entries[Path(row.key)].found
+            if isinstance(found, ModelFile) and found.refusal is not None:
+                lines += _wrapped(f"✗ {found.refusal.message} {found.refusal.help}", width)
+            elif row.note in ("too large", "just fits"):
+                memory = units.size(self._memory_bytes())
+                much = "more than" if row.note == "too large" else "nearly all"
+                lines += _wrapped(f"That is {much} this machine's memory, {memory}: it would be very slow.", width)
+        if len(lines) < 3 and self._search is not None and (skipped := self._search.skipped):
+            more = f" (and {len(skipped) - 1} more)" if len(skipped) > 1 else ""
+            words = f"not searched: {_short(skipped[0].path)}: {skipped[0].reason}{more}"
+            lines.append(middle_cut(words, width).stylize_before(MUTED))
+        return [*lines[:3], *[Content("")] * (3 - len(lines))]
+
+    def _empty_words(self) -> list[str]:
+        if self._searches:
+            return ["Searching …"]
+        word = self.query_one(LineBox).value.strip()
+        if word:
+            return [f"No model here has “{on_one_line(word)}” in its name.", "Enter looks for it as a file's path."]
+        shelf = self.app.choosing.shelf
+        places = shelf.places() if shelf is not None else ()
+        looked = ["homeai looked in these folders:", *(f"  {_short(place)}" for place in places[:6])]
+        return [
+            "There is no model file on this machine yet.",
+            "",
+            *(looked if places else ["No folder is named, and no other program keeps models here."]),
+            "",
+            "Get a chat model in the GGUF format (often called instruct), put it into one of these folders, name its"
+            " folder with --folders, or paste the file's path above.",
+        ]
+
+    def _key_line(self, width: int) -> Content:
+        line = Content("")
+        for key, what in (("Enter", "load"), ("Up Down", "choose"), ("Esc", "back")):
+            line += Content.assemble("  " if line else "", (key, "bold"), (f" {what}", MUTED))
+        return line.truncate(width, ellipsis=True)
+
+
+def turn_models(app: HomeaiApp) -> None:
+    """Open the list, or close it where it is open."""
+    if isinstance(app.screen, ModelsScreen):
+        app.screen.dismiss()
+    elif app.choosing.shelf is not None:
+        app.push_screen(ModelsScreen(app.keys))
+
+
+def _bare(typed: str) -> str:
+    """What was typed or pasted, without the quotes that file managers put around a path."""
+    bare = typed.strip()
+    bare = bare[1:-1] if len(bare) > 1 and bare[0] == bare[-1] and bare[0] in "'\"" else bare
+    return str(Path.home()) + bare[1:] if bare.startswith("~/") else bare
+
+
+def _short(path: Path) -> str:
+    """The path with `~` for the home folder, safe to show."""
+    try:
+        return shown(str(Path("~") / path.relative_to(Path.home())))
+    except (ValueError, RuntimeError):
+        return shown(str(path))
+
+
+def _wrapped(text: str, width: int) -> list[Content]:
+    return list(Content(text).wrap(max(10, width))) if text else [Content("")]

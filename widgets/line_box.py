@@ -1,0 +1,43 @@
+"""A box for one line of text that may be foreign: what is pasted into it acts on no terminal."""
+
+from __future__ import annotations
+
+from textual import events
+from textual.widgets import Input
+
+from widgets.foreign import shown
+
+MOST_CHARACTERS = 4_096
+"""As long as a path may be; a longer paste is cut."""
+
+
+class LineBox(Input):
+    """One line, without a frame.
+
+    Args:
+        value: What stands in it at first.
+        placeholder: What an empty box says.
+        id: The widget's.
+    """
+
+    DEFAULT_CSS = """
+    LineBox {
+        background: $panel;
+    }
+    """
+
+    def __init__(self, value: str = "", placeholder: str = "", *, id: str | None = None) -> None:
+        super().__init__(_in_box(value), placeholder, id=id, compact=True, max_length=MOST_CHARACTERS)
+        self.cursor_blink = False
+
+    def _on_paste(self, event: events.Paste) -> None:
+        """Take the first line of what is pasted; control characters come in as visible stand-ins."""
+        event.stop()
+        event.prevent_default()
+        first = next((line for line in event.text.splitlines() if line.strip()), "")
+        self.replace(_in_box(first), *self.selection)
+
+
+def _in_box(line: str) -> str:
+    # Spaces inside stay as they are: a file's name may have two in a row.
+    return shown(line[:MOST_CHARACTERS]).translate({0x09: " ", 0x0A: " "}).strip()
