@@ -409,6 +409,10 @@ class Sample(Fact, frozen=True, kw_only=True, tag="sample"):
     took_ns: int
     values: dict[str, float]
     missing: dict[str, str] = {}
+    labels: dict[str, str] = {}
+    """What is no number: names and ids of devices. All of them when one changed, none while all are as before."""
+    cpu_ns: int = 0
+    """Processor time that the reading itself cost; `took_ns` also holds the waiting for a driver."""
 
 
 AnyFact = (

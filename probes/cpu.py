@@ -4,10 +4,13 @@
 |---|---|
 | `machine_percent` | busy share of all logical cores; time stolen by a hypervisor and waiting for disks is not busy |
 | `steal_percent` | share of all cores that the hypervisor gave to other guests (Linux guests) |
-| `core_N_percent` | the same as `machine_percent` for one logical core, when asked for |
+| `core_N_percent` | the same as `machine_percent` for one logical core; only on machines of up to 32 |
 | `program_percent_of_core`, `engine_percent_of_core` | 100 is one core fully used; the engine with its children |
 | `program_percent_of_machine`, `engine_percent_of_machine` | 100 is all cores |
 | `frequency_mhz` | current frequency as the system tells it, mean of the cores |
+| `temperature_celsius` | the hottest that the processor's own sensors tell |
+| `energy_joules` | counter of the processor's own, where the system lets programs read it (Linux, mostly as root) |
+| `throttled_percent` | share of the time in which the container had used up its allowance of processor time |
 | `logical_cores` | how many logical cores the shares are of |
 
 All shares are means since the previous reading, so that the first reading has none (psutil's first 0.0 % is no fact).
@@ -18,14 +21,23 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 
 import psutil
 
+from probes.groups import control_groups
 from probes.processes import Family
 from probes.reading import NONE_YET, Draft, Problem, Reading, Scene, attempt, part_of
 
-_FREQUENCY_EVERY_NS = 5_000_000_000
+_SLOW_EVERY_NS = 5_000_000_000
 """Asking a core for its frequency wakes it: on machines with many cores that costs milliseconds a core."""
+
+_CORES_SHOWN = 32
+"""More would be most of a recorded session, and no chart has room for them."""
+
+_SENSORS = ("coretemp", "k10temp", "zenpower", "cpu_thermal", "cpu-thermal", "soc_thermal", "acpitz")
+"""What systems call the processor's sensors, the most exact first."""
 
 _WAITING = ("idle", "iowait", "steal")
 _COUNTED_TWICE = ("guest", "guest_nice")
@@ -51,13 +63,15 @@ class CpuProbe:
 
     name = "cpu"
 
-    def __init__(self, scene: Scene, *, per_core: bool = False) -> None:
+    def __init__(self, scene: Scene, proc: Path = Path("/proc"), sys: Path = Path("/sys")) -> None:
         self._scene = scene
-        self._per_core = per_core
+        self._energy = _Energy(sys / "class" / "powercap")
+        self._throttled = _Throttled(scene, proc, sys / "fs" / "cgroup")
         self._cores: Sequence[object] | Problem = Problem(NONE_YET)
         self._families = {"program": _Usage(scene, engine=False), "engine": _Usage(scene, engine=True)}
         self._frequency: object = None
-        self._frequency_at_ns: int | None = None
+        self._temperature: object = None
+        self._slow_at_ns: int | None = None
 
     def read(self) -> Reading:
         """Read the counters; shares are since the previous call."""
@@ -71,10 +85,14 @@ class CpuProbe:
                 of_machine = share / cores if cores else Problem("the number of cores is not known")
             draft.put(f"{name}_percent_of_machine", of_machine, most=105.0)
         now = self._scene.clock()
-        if self._frequency_at_ns is None or now - self._frequency_at_ns >= _FREQUENCY_EVERY_NS:
-            self._frequency, self._frequency_at_ns = attempt(lambda: psutil.cpu_freq()), now
+        if self._slow_at_ns is None or now - self._slow_at_ns >= _SLOW_EVERY_NS:
+            self._slow_at_ns = now
+            self._frequency, self._temperature = attempt(lambda: psutil.cpu_freq()), attempt(_hottest)
         # Some systems answer in GHz or with 0: no processor in use runs below 50 MHz or above 20 GHz.
         draft.put("frequency_mhz", part_of(self._frequency, "current"), least=50.0, most=20_000.0)
+        draft.put("temperature_celsius", self._temperature)
+        draft.put("energy_joules", self._energy.read())
+        draft.put("throttled_percent", self._throttled.read(), most=100.5)
         return draft.reading()
 
     def _read_machine(self, draft: Draft) -> int | None:
@@ -96,10 +114,85 @@ class CpuProbe:
             shares = attempt(lambda: [_between(old, new) for old, new in pairs])
         draft.put("machine_percent", _percent(shares), most=100.5)
         draft.put("steal_percent", _percent(shares, steal=True), most=100.5)
-        if self._per_core and not isinstance(shares, Problem):
+        if not isinstance(shares, Problem) and len(shares) <= _CORES_SHOWN:
             for index, share in enumerate(shares):
                 draft.put(f"core_{index}_percent", _percent([share]), most=100.5)
         return cores
+
+
+class _Energy:
+    """The processor's counter of energy, summed over its packages; it wraps around every few minutes to hours."""
+
+    def __init__(self, powercap: Path) -> None:
+        self._packages = sorted(powercap.glob("intel-rapl:?"))  # AMD's have the same name
+        self._before: dict[Path, int] = {}
+        self._total_uj = 0
+
+    def read(self) -> float | Problem:
+        """Joules since the first reading."""
+        if not self._packages:
+            return Problem("not told by this system")
+        for package in self._packages:
+            now = attempt(partial(_number, package / "energy_uj"))
+            if isinstance(now, Problem):
+                return Problem("this system lets only the administrator read it") if "Perm" in now.reason else now
+            spent = now - self._before.get(package, now)
+            if spent < 0:
+                wraps_at = attempt(partial(_number, package / "max_energy_range_uj"))
+                spent = 0 if isinstance(wraps_at, Problem) else max(0, spent + wraps_at)
+            self._before[package] = now
+            self._total_uj += spent
+        return self._total_uj / 1e6
+
+
+class _Throttled:
+    """How much of the time the container's allowance of processor time was used up, between two readings."""
+
+    def __init__(self, scene: Scene, proc: Path, mounts: Path) -> None:
+        self._clock = scene.clock
+        self._stats = [folder / "cpu.stat" for folder in control_groups(proc, mounts, "cpu", ("cpu.stat",))]
+        self._before: tuple[int, float] | None = None
+
+    def read(self) -> float | Problem:
+        found = [us for stat in self._stats if isinstance(us := attempt(partial(_throttled_us, stat)), float)]
+        if not found:
+            return Problem("no limit of processor time is told")
+        now_ns, us = self._clock(), max(found)
+        before, self._before = self._before, (now_ns, us)
+        if before is None:
+            return Problem(NONE_YET)
+        if now_ns <= before[0]:
+            return Problem("no time has passed")
+        return min(100.0, 1e5 * max(0.0, us - before[1]) / (now_ns - before[0]))
+
+
+def _throttled_us(stat: Path) -> float:
+    for line in stat.read_text(encoding="ascii").splitlines():
+        name, _, value = line.partition(" ")
+        if name == "throttled_usec":
+            return float(value)
+        if name == "throttled_time":  # version 1, in nanoseconds
+            return float(value) / 1e3
+    raise ValueError("throttling is not told")
+
+
+def _number(file: Path) -> int:
+    return int(file.read_text(encoding="ascii"))
+
+
+def _hottest() -> float | Problem:
+    """The hottest of the processor's plausible sensors."""
+    sensors = getattr(psutil, "sensors_temperatures", None)
+    if sensors is None:
+        return Problem("not told by this system")
+    told = sensors()
+    for name in _SENSORS:
+        degrees = [sensor.current for sensor in told.get(name, ())]
+        # -128, 0 and 127.5 are what sensors say that are not there.
+        plausible = [float(each) for each in degrees if isinstance(each, int | float) and 1.0 <= each <= 125.0]
+        if plausible:
+            return max(plausible)
+    return Problem("no sensor of the processor is told")
 
 
 class _Usage:

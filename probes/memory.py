@@ -7,7 +7,12 @@
 | `used_bytes` | `total_bytes` - `available_bytes` |
 | `container_limit_bytes` | the limit, where a container or session has one below the machine's memory |
 | `swap_total_bytes`, `swap_used_bytes` | of the machine |
+| `container_swap_limit_bytes` | the limit, where the container has one |
+| `swapped_in_bytes`, `swapped_out_bytes` | counters since the machine was started |
+| `stall_percent` | share of the last 10 s in which some program waited for memory (Linux) |
 | `program_rss_bytes`, `engine_rss_bytes` | resident pages; the engine's include the model file's that it has touched |
+| `engine_major_faults_count` | counter: pages that the engine had to wait for a disk for (Linux) |
+| `engine_minor_faults_count` | counter: pages that were in memory already and only had to be mapped (Linux) |
 """
 
 from __future__ import annotations
@@ -17,6 +22,7 @@ from pathlib import Path
 
 import psutil
 
+from probes.groups import control_groups
 from probes.processes import Family
 from probes.reading import Draft, Problem, Reading, Scene, attempt, part_of
 
@@ -32,7 +38,8 @@ class MemoryProbe:
     name = "memory"
 
     def __init__(self, scene: Scene, proc: Path = Path("/proc"), mounts: Path = Path("/sys/fs/cgroup")) -> None:
-        self._groups = control_groups(proc, mounts)
+        self._proc = proc
+        self._groups = control_groups(proc, mounts, "memory", _LIMIT_FILES)
         self._engine = Family(scene)
 
     def read(self) -> Reading:
@@ -55,9 +62,25 @@ class MemoryProbe:
         swap = attempt(lambda: psutil.swap_memory())
         draft.put("swap_total_bytes", part_of(swap, "total"))
         draft.put("swap_used_bytes", part_of(swap, "used"))
+        draft.put("swapped_in_bytes", part_of(swap, "sin"))
+        draft.put("swapped_out_bytes", part_of(swap, "sout"))
+        swap_limits = [limit for group in self._groups if (limit := _number_in(group, _SWAP_FILES)) is not None]
+        if swap_limits:
+            draft.put("container_swap_limit_bytes", min(swap_limits))
+        draft.put("stall_percent", attempt(lambda: _stalled(self._proc)), most=100.0)
         draft.put("program_rss_bytes", attempt(lambda: psutil.Process().memory_info().rss), least=1)
         draft.put("engine_rss_bytes", _resident(self._engine), least=1)
+        faults = self._faults()
+        for index, name in enumerate(("minor", "major")):
+            draft.put(f"engine_{name}_faults_count", faults if isinstance(faults, Problem) else faults[index])
         return draft.reading()
+
+    def _faults(self) -> tuple[int, int] | Problem:
+        """Minor and major page faults of the engine's own process since it began."""
+        members = self._engine.members()
+        if isinstance(members, Problem):
+            return members
+        return attempt(lambda: _faults_in(self._proc / str(members[0].pid) / "stat"))
 
     def _smallest_group(self, machine_total: int | Problem) -> _GroupMemory | None:
         read = [memory for group in self._groups if (memory := _group_memory(group)) is not None]
@@ -75,35 +98,7 @@ class _GroupMemory:
     free: int
 
 
-def control_groups(proc: Path, mounts: Path) -> tuple[Path, ...]:
-    """The folders of the memory control groups that this process is in, its own first, then those above it.
-
-    A container may show a group's path that its own mount does not hold; the levels that are missing are left out.
-    """
-    try:
-        lines = (proc / "self" / "cgroup").read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return ()
-    found: list[Path] = []
-    for line in lines:
-        _, _, membership = line.partition(":")
-        controllers, _, group = membership.partition(":")
-        if not controllers:
-            top = mounts
-        elif "memory" in controllers.split(","):
-            top = mounts / "memory"
-        else:
-            continue
-        level = top / group.strip("/")
-        while True:
-            if any((level / name).exists() for name in _LIMIT_FILES):
-                found.append(level)
-            if level == top:
-                break
-            level = level.parent
-    return tuple(found)
-
-
+_SWAP_FILES = ("memory.swap.max",)
 _LIMIT_FILES = ("memory.max", "memory.limit_in_bytes")
 _USAGE_FILES = ("memory.current", "memory.usage_in_bytes")
 _REUSABLE = ("inactive_file", "total_inactive_file")
@@ -153,3 +148,17 @@ def _resident(family: Family) -> int | Problem:
     if isinstance(sizes[0], Problem):
         return sizes[0]
     return sum(size for size in sizes if not isinstance(size, Problem))
+
+
+def _faults_in(stat: Path) -> tuple[int, int]:
+    # The second field is the program's name in brackets, which may hold spaces and brackets itself.
+    fields = stat.read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
+    return int(fields[7]), int(fields[9])
+
+
+def _stalled(proc: Path) -> float:
+    """`some avg10=1.23 avg60=...`: the kernel's pressure figure."""
+    for word in (proc / "pressure" / "memory").read_text(encoding="ascii").split():
+        if word.startswith("avg10="):
+            return float(word.removeprefix("avg10="))
+    raise ValueError("no avg10 in it")

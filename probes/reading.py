@@ -18,10 +18,14 @@ NONE_YET = "needs two readings"
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Values by name, the unit at the end of the name; what could not be read is in `missing` with its reason."""
+    """Values by name, the unit at the end of the name; what could not be read is in `missing` with its reason.
+
+    A name ending in `*` in `missing` stands for all fields that begin so. `labels` has what is no number.
+    """
 
     values: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
     missing: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    labels: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,12 @@ class Draft:
     def __init__(self) -> None:
         self._values: dict[str, float] = {}
         self._missing: dict[str, str] = {}
+        self._labels: dict[str, str] = {}
+
+    def label(self, name: str, text: object) -> None:
+        """Take a text, such as the name of a device; what is none is left out."""
+        if isinstance(text, str) and text.strip():
+            self._labels[name] = text.strip()
 
     def put(self, name: str, value: object, *, least: float = 0.0, most: float = math.inf) -> None:
         """Take the value if it is a finite number from `least` to `most`; its reason if it is a `Problem`."""
@@ -66,9 +76,19 @@ class Draft:
         else:
             self._values[name] = float(value)
 
+    def fail(self, name: str, reason: str) -> None:
+        """Say why a field is missing, or all that begin alike (`gpu_0_*`)."""
+        self._missing[name] = reason
+
+    def take(self, other: Draft) -> None:
+        """Take over all that another draft has."""
+        self._values |= other._values
+        self._missing |= other._missing
+        self._labels |= other._labels
+
     def reading(self) -> Reading:
         """The reading so far."""
-        return Reading(MappingProxyType(self._values), MappingProxyType(self._missing))
+        return Reading(MappingProxyType(self._values), MappingProxyType(self._missing), MappingProxyType(self._labels))
 
 
 @dataclass(frozen=True, slots=True)

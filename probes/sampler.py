@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 
 from homeai.clock import now_ns
@@ -87,6 +88,7 @@ class _Lane:
         self._ended = False
         self._asked_at_ns = 0
         self._told_blocked = False
+        self._told_labels: dict[str, str] = {}
         self._thread = threading.Thread(target=self._run, name=f"homeai-probe-{probe.name}", daemon=True)
 
     def start(self) -> None:
@@ -115,14 +117,19 @@ class _Lane:
             self._wanted.clear()
             if self._ended:
                 return
-            started_ns = self._clock()
+            started_ns, started_cpu_ns = self._clock(), time.thread_time_ns()
             reading = attempt(self._probe.read)
-            took_ns = self._clock() - started_ns
+            took_ns, cpu_ns = self._clock() - started_ns, time.thread_time_ns() - started_cpu_ns
             self._told_blocked = False
-            self._tell(Reading(missing={"*": reading.reason}) if isinstance(reading, Problem) else reading, took_ns)
+            if isinstance(reading, Problem):
+                reading = Reading(missing={"*": reading.reason})
+            self._tell(reading, took_ns, cpu_ns)
             self._done.set()
 
-    def _tell(self, reading: Reading, took_ns: int) -> None:
+    def _tell(self, reading: Reading, took_ns: int, cpu_ns: int = 0) -> None:
+        # Of a reading that gave nothing, nothing is known of the names either: those told before stay.
+        labels = dict(reading.labels) or self._told_labels
+        changed, self._told_labels = labels != self._told_labels, labels
         self._emit(
             Sample(
                 at_ns=self._clock(),
@@ -130,5 +137,7 @@ class _Lane:
                 probe=self._probe.name,
                 values=dict(reading.values),
                 missing=dict(reading.missing),
+                labels=labels if changed else {},
+                cpu_ns=cpu_ns,
             )
         )

@@ -365,7 +365,8 @@ def _more_text(answer: AnswerState, fact: Text) -> AnswerState:
 def _sample(state: SessionState, fact: Sample) -> SessionState:
     probe = state.probes.get(fact.probe)
     history = (*(probe.history[1 - HISTORY :] if probe is not None else ()), fact)
-    probes = MappingProxyType(state.probes | {fact.probe: ProbeState(fact, history)})
+    labels = MappingProxyType(fact.labels) if fact.labels or probe is None else probe.labels
+    probes = MappingProxyType(state.probes | {fact.probe: ProbeState(fact, history, labels)})
     living = {
         answer_id: replace(answer, machine=_more_readings(answer, fact))
         for answer_id, answer in state.answers.items()

@@ -102,6 +102,8 @@ class ProbeState:
     last: Sample
     history: tuple[Sample, ...] = ()
     """The newest readings, oldest first, `last` included; bounded by `fold.HISTORY`."""
+    labels: Mapping[str, str] = field(default_factory=_nothing)
+    """What is no number, such as the names of devices, by name."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,3 +139,23 @@ def test_the_schedule_is_a_grid_that_being_late_does_not_shift(due: int, late: i
     assert following > due
     assert wait_s > 0
     assert following - now <= interval + max(0, -late)
+
+
+def test_labels_are_told_when_they_change_and_not_taken_back_by_a_reading_without_any() -> None:
+    names = iter([{"a": "x"}, {"a": "x"}, {}, {"a": "x"}, {"a": "y"}])
+    with sampling(Scripted("named", lambda: Reading(labels=next(names)))) as samples:
+        wait_until(lambda: len(samples) >= 5)
+    assert [sample.labels for sample in samples[:5]] == [{"a": "x"}, {}, {}, {}, {"a": "y"}]
+
+
+def test_the_processor_time_of_a_reading_is_told_apart_from_its_waiting() -> None:
+    def act() -> Reading:
+        time.sleep(0.05)
+        end_ns = time.thread_time_ns() + 20_000_000
+        while time.thread_time_ns() < end_ns:
+            pass
+        return Reading()
+
+    with sampling(Scripted("busy", act), interval_s=0.5) as samples:
+        wait_until(lambda: bool(samples))
+    assert 20_000_000 <= samples[0].cpu_ns < samples[0].took_ns

@@ -1,0 +1,58 @@
+"""The stand-in for NVIDIA's library, built here and loaded under its name, so that nvidia-ml-py itself runs."""
+
+from __future__ import annotations
+
+import _ctypes
+import ctypes
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pynvml  # type: ignore[import-untyped]
+import pytest
+
+SOURCE = Path(__file__).with_name("fake_nvml.c")
+
+
+class FakeDriver:
+    """Tells the stand-in what to answer, from the next call on."""
+
+    def __init__(self, control: Path) -> None:
+        self._control = control
+        self.tell()
+
+    def tell(self, *lines: str) -> None:
+        """Replace what it was told; the lines are explained in the C file."""
+        # Moved over, so that no call reads half a file.
+        written = self._control.with_suffix(".new")
+        written.write_text("\n".join((*lines, "")))
+        written.replace(self._control)
+
+
+@pytest.fixture(scope="session")
+def nvml_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if sys.platform != "linux" or shutil.which("cc") is None:
+        pytest.skip("needs a C compiler (cc) on Linux")
+    library = tmp_path_factory.mktemp("nvml") / "libnvidia-ml.so.1"
+    # The loader takes a library that has this name for the one that nvidia-ml-py asks for.
+    command = ["cc", "-shared", "-fPIC", "-Wl,-soname,libnvidia-ml.so.1", "-o", str(library), str(SOURCE)]
+    subprocess.run(command, check=True)
+    return library
+
+
+@pytest.fixture
+def driver(nvml_library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeDriver]:
+    control = tmp_path / "nvml"
+    monkeypatch.setenv("FAKE_NVML", str(control))
+    loaded = ctypes.CDLL(str(nvml_library))
+    told = FakeDriver(control)
+    yield told
+    told.tell()
+    if pynvml.nvmlLib is not None:
+        _ctypes.dlclose(pynvml.nvmlLib._handle)
+    pynvml.nvmlLib = None
+    pynvml._nvmlGetFunctionPointer_cache.clear()
+    loaded.nvmlShutdown()
+    _ctypes.dlclose(loaded._handle)
