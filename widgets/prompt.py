@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from textual import events
 from textual.message import Message
+from textual.message_pump import MessagePumpClosed
 from textual.widgets import TextArea
+from textual.widgets.text_area import Edit, EditResult
 
 from widgets.foreign import shown
 
 MOST_CHARACTERS = 1_000_000
 """More than any context of today holds; a longer paste is refused and the draft kept."""
 
-Submit = Callable[[str, float], bool]
-"""Takes the text and its key's own time, in seconds of Textual's message clock; False leaves the text in the box."""
+Submit = Callable[[str, float], None]
+"""Gets the text and its key's own time, in seconds of Textual's message clock; who takes the text calls `accepted`."""
+
+Complete = Callable[[str], str | None]
+"""Says what Tab makes of the text up to the cursor; None, or the same again, leaves it."""
 
 
 class Prompt(TextArea):
@@ -23,6 +29,7 @@ class Prompt(TextArea):
 
     Args:
         submit: Called at once when the user wants the text asked: a message would come behind the keys that follow.
+        complete: Called when Tab is pressed in the first row.
         placeholder: What an empty box says.
         id: The widget's.
         send_keys: The keys that send.
@@ -57,6 +64,7 @@ class Prompt(TextArea):
         placeholder: str = "",
         *,
         id: str | None = None,
+        complete: Complete = lambda _text: None,
         send_keys: Sequence[str] = ("enter",),
         new_line_keys: Sequence[str] = ("ctrl+j", "shift+enter"),
     ) -> None:
@@ -70,6 +78,7 @@ class Prompt(TextArea):
         )
         self.cursor_blink = False
         self._submit = submit
+        self._complete = complete
         self._send_keys = frozenset(send_keys)
         self._new_line_keys = frozenset(new_line_keys)
         self._history: list[str] = []
@@ -77,22 +86,30 @@ class Prompt(TextArea):
         """Index into the history; its length stands for the draft."""
         self._draft = ""
 
+    def edit(self, edit: Edit) -> EditResult:
+        """Change the text and keep the cursor in view: Textual scrolls before it knows of a row that was added."""
+        rows = self.wrapped_document.height
+        result = super().edit(edit)
+        if self.wrapped_document.height != rows:
+            self.scroll_cursor_visible()
+        return result
+
     def remember(self, texts: Sequence[str]) -> None:
-        """Put these at the end of the history, the newest last."""
-        self._history += [text for text in texts if text.strip()]
-        self._shown_entry = len(self._history)
+        """Put these before the history of this run, the newest last."""
+        earlier = [text for text in texts if text.strip()]
+        self._history[:0] = earlier
+        self._shown_entry += len(earlier)
 
     async def _on_key(self, event: events.Key) -> None:
         match event.key:
             case key if key in self._send_keys:
                 event.stop()
                 event.prevent_default()
-                if self._submit(self.text, event.time):
-                    self.accepted()
-            case key if key in self._new_line_keys:
+                self._submit(self.text, event.time)
+            case "tab" if (completed := self._completed()) is not None:
                 event.stop()
                 event.prevent_default()
-                self.insert("\n")
+                self.replace(completed, (0, 0), self.cursor_location)
             case "up" if self._in_edge_row(first=True) and self._shown_entry > 0:
                 event.stop()
                 event.prevent_default()
@@ -101,6 +118,34 @@ class Prompt(TextArea):
                 event.stop()
                 event.prevent_default()
                 self._show_entry(self._shown_entry + 1)
+            case _ if (typed := self._written(event)) is not None:
+                event.stop()
+                event.prevent_default()
+                # One change of the text costs as much as its line is long: 10,000 characters one by one, as from a
+                # paste without brackets, took 12 s.
+                while (more := self._written(self._next_in_queue())) is not None:
+                    await self._get_message()
+                    typed += more
+                self.replace(typed, *self.selection, maintain_selection_offset=False)
+
+    def _written(self, message: Message | None) -> str | None:
+        """What a key writes; None for keys that do something else, and for other messages."""
+        if not isinstance(message, events.Key) or message.key in self._send_keys:
+            return None
+        if message.key in self._new_line_keys:
+            return "\n"
+        return message.character if message.is_printable else None
+
+    def _next_in_queue(self) -> Message | None:
+        with suppress(MessagePumpClosed):  # the box is being taken down
+            return self._peek_message()
+        return None
+
+    def _completed(self) -> str | None:
+        row, column = self.cursor_location
+        if row > 0 or not self.selection.is_empty:
+            return None
+        return self._complete(self.document[0][:column])
 
     async def _on_paste(self, event: events.Paste) -> None:
         """Take pasted text with its lines; control characters come in as visible stand-ins."""
@@ -112,19 +157,26 @@ class Prompt(TextArea):
             return
         self.insert(text)
 
-    def accepted(self) -> None:
-        """Empty the box after its text was taken, and remember the text."""
+    def accepted(self, then: str = "") -> None:
+        """Remember the text, which was taken, and put another one into its place."""
         text = self.text
         if text.strip() and (not self._history or self._history[-1] != text):
             self._history.append(text)
         self._shown_entry, self._draft = len(self._history), ""
-        self.clear()
+        if then:
+            self.show_text(then)
+        else:
+            self.clear()
+
+    def show_text(self, text: str) -> None:
+        """Put this text into the box, whatever stands there."""
+        self.load_text(text)
+        self.move_cursor(self.document.end)
 
     def give_back(self, text: str) -> None:
         """Put a question back that could not be asked, unless something new was begun."""
         if not self.text:
-            self.load_text(text)
-            self.move_cursor(self.document.end)
+            self.show_text(text)
 
     def _in_edge_row(self, *, first: bool) -> bool:
         if not self.selection.is_empty:

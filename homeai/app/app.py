@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from textual import on
+from textual import events, on
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingsMap
 from textual.filter import Monochrome, NoColor
 from textual.screen import Screen
 
-from homeai.app import asking, commands
+from homeai.app import asking, clipboard, commands, slash
 from homeai.app.bridge import (
     Inbox,
     OpenSession,
+    OpenWith,
     SessionLike,
     SessionOpened,
     SessionRefused,
@@ -24,9 +25,11 @@ from homeai.app.bridge import (
     pressed_at,
 )
 from homeai.app.chat_screen import ChatScreen
+from homeai.app.choosing import Choosing
 from homeai.app.commands import BY_ID, COMMANDS, Command, Keys, Situation
 from homeai.app.desk import Alert, Desk
 from homeai.app.help_screen import HelpScreen
+from homeai.app.history import History
 from homeai.app.opening import Opening, StartSampling
 from homeai.app.themes import DARK, LIGHT, TERMINAL
 from homeai.clock import now_ns
@@ -34,13 +37,20 @@ from homeai.errors import HomeaiError
 from homeai.events import AnyFact, Ended, EngineEnded, LoadEnded, LoadFailed, Notice, Sampler
 from homeai.metrics.state import SessionState
 from homeai.metrics.view import load_view, view
+from homeai.places import state_dir
 from homeai.platform.jobs import can_suspend_job, suspend_job
 from widgets.ascii import AsciiOnly
 from widgets.figures import closing
 from widgets.foreign import on_one_line
-from widgets.panels import Frame
+from widgets.panels import Frame, KeyWords
 from widgets.prompt import Prompt
 from widgets.tabs import Tab
+
+if TYPE_CHECKING:
+    from homeai.models.shelf import Shelf
+
+LEAST_SIDE = 3
+"""Columns, and rows, of a window that keys are taken in."""
 
 TICK_S = 0.1
 """Ten pictures a second: text flows, and drawing costs a tenth of what one picture a token would at 100 tokens/s."""
@@ -58,6 +68,9 @@ class HomeaiApp(App[int]):
         clock: The clock that figures are worked out for; tests freeze it.
         theme: Name of a theme; None takes our dark one.
         insist: End with the error when the model cannot be opened, because the user named that model.
+        shelf: Makes what models are looked for in, for the list of them; None offers no list.
+        open_with: Opens the session with a model chosen from it, where no other could be opened.
+        keep_history: Keep what is typed into the box for later runs, in the state folder.
         ascii_only: Draw with ASCII characters only.
         colourless: Draw without colours; so does `NO_COLOR` in the environment.
     """
@@ -76,6 +89,9 @@ class HomeaiApp(App[int]):
         clock: Callable[[], int] = now_ns,
         theme: str | None = None,
         insist: bool = False,
+        shelf: Callable[[], Shelf] | None = None,
+        open_with: OpenWith | None = None,
+        keep_history: bool = False,
         ascii_only: bool = False,
         colourless: bool = False,
     ) -> None:
@@ -91,6 +107,9 @@ class HomeaiApp(App[int]):
         self._opening = Opening(open_session, start_sampling)
         self._clock = clock
         self._insist = insist
+        self.choosing = Choosing(self, shelf, open_with)
+        """Changes of the model."""
+        self._history = History(state_dir) if keep_history else None
         self._inbox = Inbox()
         self._told: set[tuple[str, str]] = set()
         """Notices shown so far; each is said once."""
@@ -117,16 +136,26 @@ class HomeaiApp(App[int]):
 
     def on_mount(self) -> None:
         """Show the screen, then open the session behind it."""
-        self.push_screen(ChatScreen(self.keys, self.desk.current.number, self._submit))
+        self.push_screen(ChatScreen(self.keys, self.desk.current.number, self._submit, slash.complete))
         self.set_interval(TICK_S, self._tick)
         self.call_after_refresh(self._start_opening)
+        if self._history is not None:
+            self._history.load(lambda texts: self.call_later(self.chat_screen.prompt.remember, texts))
         if self._unknown_theme is not None:
             names = ", ".join(sorted(self.available_themes))
             self.notify(f"There is no theme {on_one_line(self._unknown_theme)}. There are: {names}.", markup=False)
 
-    def _start_opening(self) -> None:
+    def open_session_with(self, open_session: OpenSession) -> None:
+        """Open a session where none could be opened before."""
+        self.has_no_session = self._insist = False
+        self.desk.alert = None
+        self._start_opening(open_session)
+        self.redraw()
+
+    def _start_opening(self, open_session: OpenSession | None = None) -> None:
         self._opening.start(
             self._inbox.put,
+            open_session=open_session,
             opened=lambda session: self.post_message(SessionOpened(session)),
             refused=lambda error: self.post_message(SessionRefused(error)),
             crashed=lambda error: self.call_later(partial(self._handle_exception, error)),
@@ -135,11 +164,14 @@ class HomeaiApp(App[int]):
     def close_session(self) -> None:
         """End the probes and the engine, at most about three seconds; safe to call twice, also without a session."""
         self._opening.close()
+        if self._history is not None:
+            self._history.close()
 
     @on(SessionOpened)
     def _take_session(self, message: SessionOpened) -> None:
         self.session = message.session
         self._opening.measure(message.session)
+        self.choosing.go_on()
         asking.ask_waiting(self, message.session)
 
     @on(SessionRefused)
@@ -153,12 +185,44 @@ class HomeaiApp(App[int]):
         self.desk.alert = Alert(message.error.fault)
         for chat in self.desk:
             asking.give_back(self, chat)
+        self.choosing.go_on()
         self.redraw()
+
+    def tell(self, error: HomeaiError) -> None:
+        """Say in a passing note what cannot be, and why."""
+        words = on_one_line(f"{error.message} {error.help}")
+        self.notify(words, severity="warning", timeout=8, markup=False)
 
     # --- the box ------------------------------------------------------------------------------------------------------
 
-    def _submit(self, text: str, pressed_at_s: float) -> bool:
-        return asking.submit(self, text, pressed_at(pressed_at_s, self._clock()))
+    def _submit(self, text: str, pressed_at_s: float) -> None:
+        asking.submit(self, text, pressed_at(pressed_at_s, self.at_ns))
+
+    @on(Prompt.Changed, "#prompt")
+    def show_hint(self) -> None:
+        """Say above the box what is being typed there, where it is no plain question."""
+        prompt = self.chat_screen.prompt
+        typed = prompt.text if prompt.document.line_count == 1 else ""
+        words = slash.hint(typed) or asking.editing_words(self)
+        self.chat_screen.hint(words, editing=self.desk.current.editing is not None)
+
+    def keep_in_history(self, text: str) -> None:
+        """Keep what was typed for later runs, where the user did not forbid that."""
+        if self._history is not None:
+            self._history.add(text)
+
+    def copy_to_clipboard(self, text: str) -> None:
+        """Copy for Textual's own widgets: the box cuts by it."""
+        clipboard.copy(self, text, "", quietly=True)
+
+    def keep_clipping(self, text: str) -> None:
+        """Have the box's own key for pasting put this in."""
+        self._clipboard = text
+
+    def write_to_terminal(self, sequence: str) -> None:
+        """Hand a control sequence to the terminal, between two frames."""
+        if self._driver is not None:
+            self._driver.write(sequence)
 
     @on(Prompt.TooLong)
     def _refuse_paste(self, message: Prompt.TooLong) -> None:
@@ -174,6 +238,7 @@ class HomeaiApp(App[int]):
         session = self.session
         if session is None:
             return
+        self.choosing.go_on()
         facts = self._inbox.drain()
         if not facts and not self.desk.live and session.state.load.loading is None:
             return
@@ -189,8 +254,10 @@ class HomeaiApp(App[int]):
         match fact:
             case Ended():
                 self._end(session, fact)
-            case Notice() if (fact.code, fact.message) not in self._told:
+            case Notice() if fact.code == "model_kept" or (fact.code, fact.message) not in self._told:
                 self._told.add((fact.code, fact.message))
+                if fact.code == "model_kept":
+                    self.choosing.told_kept()
                 chat = self.desk.of_answer(fact.answer_id) or self.desk.current
                 self.chat_screen.talk(chat.number).remark(f"{fact.message} {fact.help}".strip())
             case EngineEnded() if fact.fault is not None:
@@ -198,9 +265,10 @@ class HomeaiApp(App[int]):
                 self.desk.alert = Alert(fact.fault, fact.stderr_tail)
             case LoadFailed() if fact.fault.code != "cancelled":
                 self.desk.alert = Alert(fact.fault, self._engine_words)
+                self.choosing.told_failed(fact.fault)
             case LoadEnded():
                 self._engine_words = ""
-                self.desk.take_back_alerts()
+                self.choosing.told_loaded(fact)
 
     def _end(self, session: SessionLike, ended: Ended) -> None:
         chat = self.desk.of_answer(ended.answer_id)
@@ -218,13 +286,15 @@ class HomeaiApp(App[int]):
         if alert is None:
             screen.alert(None)
         else:
-            screen.alert(alert.fault, alert.tail)
+            screen.alert(self.choosing.with_way_out(alert.fault), alert.tail)
         screen.show(self._frame(state), self.situation(screen), self._tabs(state))
+        self.show_hint()
 
     def _frame(self, state: SessionState) -> Frame:
         now, chat = self._clock(), self.desk.current
         titles = {other.live_id: other.title for other in self.desk.live if other.live_id is not None}
-        return Frame(state, chat.shown_view(state, now), load_view(state, now), chat.place, titles)
+        keys = KeyWords(self.keys.words("details"), self.keys.words("later_answer"))
+        return Frame(state, chat.shown_view(state, now), load_view(state, now), chat.place, titles, now, keys)
 
     def _tabs(self, state: SessionState) -> tuple[Tab, ...]:
         if len(self.desk) == 1:
@@ -232,6 +302,11 @@ class HomeaiApp(App[int]):
         return tuple(Tab(chat.title, chat.doing(state), chat is self.desk.current) for chat in self.desk)
 
     # --- commands -----------------------------------------------------------------------------------------------------
+
+    @property
+    def at_ns(self) -> int:
+        """Now, by the clock of the figures."""
+        return self._clock()
 
     @property
     def chat_screen(self) -> ChatScreen:
@@ -244,11 +319,21 @@ class HomeaiApp(App[int]):
         return Situation(
             on_chat=isinstance(screen, ChatScreen),
             on_help=isinstance(screen, HelpScreen),
+            over=str(getattr(screen, "COMMAND", "")),
+            loading=self.is_loading,
             live=chat.is_busy,
             chats=len(self.desk),
             answers=len(chat.ended),
             can_suspend=self._driver is not None and self._driver.can_suspend and can_suspend_job(),
         )
+
+    @property
+    def is_loading(self) -> bool:
+        """Whether the engine starts or loads a model, and no question waits for it."""
+        if self.session is None or self.desk.live or self.desk.current.is_busy:
+            return False
+        state = self.session.state
+        return state.load.loading is not None or state.engine.phase == "starting"
 
     @property
     def waits_for_facts(self) -> bool:
@@ -269,6 +354,15 @@ class HomeaiApp(App[int]):
         if commands.is_available(command_id, self.situation()):
             await self._run(BY_ID[command_id].run)
 
+    def run_command(self, command_id: str) -> None:
+        """Run a command of the table because of its name; at once, where it is not one of Textual's own."""
+        command = BY_ID[command_id]
+        run = command.chosen or command.run
+        if run.startswith("app:"):
+            self.call_later(self._run, run)
+        else:
+            commands.function(run)(self)
+
     async def _run(self, run: str) -> None:
         if run.startswith("app:"):
             await self.run_action(run.removeprefix("app:"))
@@ -278,6 +372,12 @@ class HomeaiApp(App[int]):
     def action_suspend_process(self) -> None:
         """Hand the terminal back to the shell, with everything we started."""
         suspend_job()
+
+    async def on_event(self, event: events.Event) -> None:
+        """Take keys only where there is room for what they act on: Textual's lists fail at a page of no lines."""
+        if isinstance(event, events.Key) and min(self.size) < LEAST_SIDE and event.key not in self.keys.of("quit"):
+            return
+        await super().on_event(event)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Leave keys to others where our commands mean nothing: pages of help, Ctrl+Z (undo) where no shell waits."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from textwrap import wrap
+
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
@@ -13,13 +15,15 @@ from homeai.app.commands import Keys, Situation, footer
 from homeai.events import Fault
 from homeai.metrics.state import SessionState
 from widgets.conversation import Conversation
+from widgets.figures import MUTED
 from widgets.lines import Lines
-from widgets.panels import Frame, alert_lines, header_line, side_lines, strip_lines
-from widgets.prompt import Prompt, Submit
+from widgets.panels import Frame, Kept, alert_lines, header_line, side_lines, strip_lines
+from widgets.prompt import Complete, Prompt, Submit
 from widgets.prose import Row
 from widgets.tabs import Tab, tab_line
 
 LEAST_WIDTH, LEAST_HEIGHT = 40, 10
+MOST_HINT_LINES = 3
 
 WELCOME = (
     Row(Content.styled("Hello. Type a question and press Enter.", "bold")),
@@ -38,19 +42,24 @@ class ChatScreen(Screen[None]):
         keys: Which keys the commands have.
         number: The first chat's number.
         submit: What the box for questions calls.
+        complete: What its Tab key asks.
     """
 
-    def __init__(self, keys: Keys, number: int, submit: Submit) -> None:
+    def __init__(self, keys: Keys, number: int, submit: Submit, complete: Complete) -> None:
         super().__init__(id="chat")
         self._keys = keys
         self._submit = submit
+        self._complete = complete
         self._number = number
         """The chat that is shown."""
         self._talks: dict[int, Conversation] = {}
         self.HORIZONTAL_BREAKPOINTS = [(0, "-tiny"), (LEAST_WIDTH, "-narrow"), (100, "-wide")]
         self.VERTICAL_BREAKPOINTS = [(0, "-flat"), (LEAST_HEIGHT, "-low"), (16, "-tall")]
         self._frame = Frame(SessionState())
+        self._kept = Kept()
         self._alert: tuple[Fault, str] | None = None
+        self._hint = ("", False)
+        """What is said above the box, and whether a question is being changed in it."""
         self._now = Situation()
         self._tabs: tuple[Tab, ...] = ()
 
@@ -63,12 +72,14 @@ class ChatScreen(Screen[None]):
                 yield self._new_talk(self._number)
                 yield Lines(id="alert")
                 yield Lines(id="strip")
+                yield Lines(id="hint")
                 with Horizontal(id="ask"):
                     yield Static("┃", id="mark", markup=False)
                     yield Prompt(
                         self._submit,
                         "ask something",
                         id="prompt",
+                        complete=self._complete,
                         send_keys=self._keys.of("send"),
                         new_line_keys=self._keys.of("new_line"),
                     )
@@ -131,12 +142,24 @@ class ChatScreen(Screen[None]):
             self._alert = alert
             self._draw_alert()
 
+    def hint(self, words: str, *, editing: bool) -> None:
+        """Say something above the box, or nothing; a sign before the box tells that a question is being changed."""
+        if (words, editing) != self._hint:
+            self._hint = (words, editing)
+            self.query_one("#mark", Static).update("✎" if editing else "┃")
+            self._draw_hint()
+
     def on_resize(self, event: events.Resize) -> None:
         """Fit everything to the new size."""
         size = f"This window has {event.size.width} columns and {event.size.height} rows."
         self.query_one("#too-small", Static).update(f"{size}\nhomeai needs {LEAST_WIDTH} by {LEAST_HEIGHT}.")
         # The parts have their new sizes after the layout that follows.
-        self.call_after_refresh(self._draw)
+        self.call_after_refresh(self._settle)
+
+    def _settle(self) -> None:
+        if self.focused is None and self.is_current:
+            self.prompt.focus()  # a window too small for the box took the keys from it
+        self._draw()
 
     def _draw(self) -> None:
         frame = self._frame
@@ -150,9 +173,11 @@ class ChatScreen(Screen[None]):
                 case "tabs":
                     lines.show([tab_line(self._tabs, width)])
                 case "side":
-                    lines.show(side_lines(frame, width, height))
+                    lines.show(side_lines(frame, width, height, self._kept))
                 case "strip":
                     lines.show(strip_lines(frame, width))
+                case "hint":
+                    self._draw_hint()
                 case "keys":
                     lines.show([self._footer(width)])
                 case _:
@@ -164,6 +189,15 @@ class ChatScreen(Screen[None]):
         if self._alert is not None:
             fault, tail = self._alert
             alert.show(alert_lines(fault, self.query_one("#left").content_size.width - 4, tail))
+
+    def _draw_hint(self) -> None:
+        words, lines = self._hint[0], self.query_one("#hint", Lines)
+        lines.display = bool(words)
+        if words:
+            width = self.query_one("#left").content_size.width - 4
+            # Words do not break within: a key's name may hold a hyphen.
+            cut = wrap(words, max(width, 10), break_on_hyphens=False)[:MOST_HINT_LINES]
+            lines.show([Content.styled(line, MUTED) for line in cut])
 
     def _footer(self, width: int) -> Content:
         """The keys that do something now; what does not fit is left out."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from homeai.app import asking
+from homeai.app import asking, copying
+from homeai.app.files import at_home, write_new
+from widgets.foreign import on_one_line
 
 if TYPE_CHECKING:
     from homeai.app.app import HomeaiApp
@@ -16,17 +19,21 @@ SURE_WITHIN_S = 4.0
 
 
 def stop(app: HomeaiApp) -> None:
-    """Stop the current chat's answer, or take its waiting question back."""
-    asking.stop(app, app.desk.current)
+    """Stop the current chat's answer, or take its waiting question back; else leave editing, else stop a load."""
+    chat = app.desk.current
+    if chat.editing is not None and not chat.is_busy:
+        asking.leave_editing(app)
+    elif app.is_loading:
+        app.choosing.stop_load()
+    else:
+        asking.stop(app, chat)
 
 
 def copy_or_stop(app: HomeaiApp) -> None:
     """Copy the selected text; without one stop the answer; without one say how to quit."""
-    selected = app.chat_screen.prompt.selected_text or app.screen.get_selected_text()
-    if selected:
-        app.copy_to_clipboard(selected)
-        app.screen.clear_selection()
-    elif app.desk.current.is_busy:
+    if copying.copy_selection(app):
+        return
+    if app.desk.current.is_busy:
         stop(app)
     else:
         app.notify(f"{app.keys.words('quit') or 'The list of commands'} quits.", timeout=3)
@@ -79,30 +86,46 @@ def go_to(app: HomeaiApp, chat: OpenChat) -> None:
 def _show_current(app: HomeaiApp) -> None:
     chat, prompt = app.desk.current, app.chat_screen.prompt
     app.chat_screen.show_talk(chat.number)
-    prompt.load_text(chat.draft)
-    prompt.move_cursor(prompt.document.end)
+    prompt.show_text(chat.draft)
     app.redraw()
 
 
 def toggle_reasoning(app: HomeaiApp) -> None:
     """Show or hide what the model thought before it answered."""
-    app.chat_screen.conversation.toggle_class("show-reasoning")
+    app.chat_screen.conversation.toggle_reasoning()
 
 
 def scroll_up(app: HomeaiApp) -> None:
     """Go back in the conversation, wherever the cursor is."""
-    conversation = app.chat_screen.conversation
-    if conversation.max_scroll_y > 0:
-        conversation.scroll_page_up(animate=False)
+    app.chat_screen.conversation.page_up()
 
 
 def scroll_down(app: HomeaiApp) -> None:
     """Go on in the conversation."""
-    conversation = app.chat_screen.conversation
-    if conversation.max_scroll_y > 0:
-        conversation.scroll_page_down(animate=False)
+    app.chat_screen.conversation.page_down()
+
+
+def to_end(app: HomeaiApp) -> None:
+    """Go to the end of the conversation, and follow it from there."""
+    app.chat_screen.conversation.to_end()
 
 
 def save_picture(app: HomeaiApp) -> None:
     """Save the screen as an SVG picture, once the list of commands is gone from it."""
-    app.set_timer(0.1, app.deliver_screenshot)
+    app.set_timer(0.1, partial(_save_picture, app))
+
+
+def _save_picture(app: HomeaiApp) -> None:
+    from platformdirs import user_downloads_path
+
+    from homeai.places import state_dir
+
+    downloads = user_downloads_path()
+    folder = downloads if downloads.is_dir() else state_dir() / "pictures"
+    try:
+        path = write_new(folder, "homeai", ".svg", app.export_screenshot())
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        app.notify(on_one_line(f"Could not save the picture: {reason}."), severity="warning", markup=False)
+    else:
+        app.notify(on_one_line(f"Saved the picture in {at_home(path)}"), timeout=8, markup=False)

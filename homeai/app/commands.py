@@ -29,6 +29,10 @@ class Situation:
     on_chat: bool = True
     """The chat screen is on top."""
     on_help: bool = False
+    over: str = ""
+    """The command whose screen lies over the chat, where that screen says so (`COMMAND`)."""
+    loading: bool = False
+    """A model is being loaded, and no answer of the current chat waits for it."""
     live: bool = False
     """The current chat has a question that waits or an answer that runs."""
     chats: int = 1
@@ -45,6 +49,11 @@ Available = Callable[[Situation], bool]
 def on_chat(now: Situation) -> bool:
     """On the chat screen."""
     return now.on_chat
+
+
+def on_chat_or(command_id: str) -> Available:
+    """On the chat screen, or on the command's own, which its key closes again."""
+    return lambda now: now.on_chat or now.over == command_id
 
 
 def _with_others(now: Situation) -> bool:
@@ -82,11 +91,26 @@ COMMANDS: tuple[Command, ...] = (
             "begins a new line; Shift+Enter is known to some terminals only", "",
             footer=lambda now: not now.live),
     Command("stop", ("escape",), "stop", "Stop",
-            "stops the answer; what was read so far is kept for the next question", "chats:stop",
-            footer=lambda now: now.live),
+            "stops the answer, keeping what was read for the next question; else the load of a model", "chats:stop",
+            footer=lambda now: now.live or now.loading),
     Command("help", ("f1",), "help", "Help", "shows the keys, and what the words mean", "help_screen:turn_help",
             available=lambda now: now.on_chat or now.on_help, footer=on_chat),
     Command("quit", ("ctrl+q",), "quit", "Quit", "quits", "app:quit", available=lambda _now: True, footer=on_chat),
+    Command("models", ("f3",), "models", "Models", "lists the models of this machine, to change to another",
+            "models_screen:turn_models", available=on_chat_or("models"), footer=on_chat),
+    Command("chat_settings", ("f4",), "settings", "Settings of this chat",
+            "shows how the model should behave and choose its words, to change it",
+            "chat_settings_screen:turn_settings", available=on_chat_or("chat_settings")),
+    Command("details", ("f5",), "details", "Details of this answer",
+            "shows every figure of the answer, and how each is worked out", "details_screen:turn_details",
+            available=on_chat_or("details"), footer=lambda now: now.on_chat and now.live or now.answers > 0),
+    Command("compare", ("f6",), "compare", "Compare two answers",
+            "shows two answers side by side, and by how much they differ", "compare_screen:turn_compare",
+            available=on_chat_or("compare")),
+    Command("earlier_answer", ("alt+left",), "earlier answer", "Earlier answer",
+            "shows the figures of the answer before", "browsing:earlier", available=on_chat_or("details")),
+    Command("later_answer", ("alt+right",), "later answer", "Later answer",
+            "shows the figures of the answer after", "browsing:later", available=on_chat_or("details")),
     Command("new_chat", ("ctrl+n",), "new chat", "New chat",
             "begins a new chat, with an empty context; the others stay open and go on", "chats:new_chat",
             footer=on_chat),
@@ -99,10 +123,20 @@ COMMANDS: tuple[Command, ...] = (
             chosen="chats:close_chat", footer=_with_others),
     Command("palette", ("ctrl+p",), "commands", "Commands", "lists all commands, colours among them",
             "app:command_palette", footer=on_chat),
+    Command("ask_again", ("ctrl+r",), "again", "Ask again",
+            "asks your last question again; the new answer takes the place of the old one", "asking:ask_again"),
+    Command("edit_question", ("ctrl+o",), "change", "Change the question",
+            "puts your last question into the box, to change it and ask it anew", "asking:edit_question"),
+    Command("copy_answer", ("alt+c",), "copy", "Copy the answer",
+            "copies the answer as it was written, in Markdown", "copying:copy_answer"),
+    Command("copy_code", ("alt+k",), "code", "Copy the code",
+            "copies the code in the answer; press it again for the next block", "copying:copy_code"),
     Command("toggle_reasoning", ("ctrl+t",), "thoughts", "Thoughts",
             "shows or hides what a model thought before it answered", "chats:toggle_reasoning"),
     Command("scroll_up", ("pageup",), "back", "Scroll up", "goes back in the conversation", "chats:scroll_up"),
     Command("scroll_down", ("pagedown",), "on", "Scroll down", "goes on in the conversation", "chats:scroll_down"),
+    Command("to_end", ("ctrl+g", "ctrl+end"), "end", "To the end",
+            "goes to the end of the conversation", "chats:to_end"),
     Command("copy_or_stop", ("ctrl+c",), "copy or stop", "Copy the selection",
             "copies what is selected, else stops the answer", "chats:copy_or_stop", available=lambda _now: True),
     Command("suspend", ("ctrl+z",), "to the shell", "To the shell",

@@ -38,6 +38,16 @@ class Alert:
     tail: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Editing:
+    """The last question is being changed in the box."""
+
+    answer_id: int
+    """The answer that the changed question's one will replace."""
+    draft: str
+    """What stood in the box before."""
+
+
 @dataclass(slots=True, eq=False)
 class OpenChat:
     """One chat on the desk."""
@@ -52,8 +62,12 @@ class OpenChat:
     """The session's own, from its first question on."""
     title: str = ""
     """The first words of its first question; empty until there is one."""
+    question: str = ""
+    """What was asked last."""
     answer_ids: list[int] = field(default_factory=list)
-    """In the order in which they were asked for."""
+    """In the order in which they were asked for, those that another one replaced included."""
+    first_id: int | None = None
+    """The answer at the top of the conversation."""
     live_id: int | None = None
     """The answer that was asked for and has not ended."""
     ended: dict[int, AnswerView] = field(default_factory=dict)
@@ -61,9 +75,12 @@ class OpenChat:
     browsed_id: int | None = None
     """The answer whose figures the user looks at; None follows the newest."""
     waiting: Waiting | None = None
+    editing: Editing | None = None
     draft: str = ""
     """What stood in the box when another chat was shown."""
     alert: Alert | None = None
+    copied_code: tuple[int | None, int] = (None, -1)
+    """The answer and the place in it of the code block that was copied last."""
     unseen: bool = False
     """An answer ended while another chat was shown."""
 
@@ -96,13 +113,15 @@ class OpenChat:
     def hold(self, text: str, pressed_at_ns: int) -> None:
         """Keep a question until the session is there."""
         self.waiting = Waiting(text, pressed_at_ns)
-        self._name_after(text)
+        self.title = title_of(text)
 
-    def begin(self, answer_id: int, text: str) -> None:
-        """Take note of an answer that was asked for."""
+    def begin(self, answer_id: int, text: str, replaces: int | None = None) -> None:
+        """Take note of an answer that was asked for, or asked for in the place of the last one."""
+        self.question = text
         self.answer_ids.append(answer_id)
         self.live_id, self.browsed_id, self.waiting, self.alert = answer_id, None, None, None
-        self._name_after(text)
+        if self.first_id in (None, replaces):
+            self.first_id, self.title = answer_id, title_of(text)
 
     def end(self, last: AnswerView, alert: Alert | None, *, seen: bool) -> None:
         """Take note of the end of an answer."""
@@ -142,9 +161,6 @@ class OpenChat:
         if self.alert is not None or (newest is not None and newest.finish_reason == "error"):
             return "failed"
         return "done" if self.unseen else ""
-
-    def _name_after(self, question: str) -> None:
-        self.title = self.title or title_of(question)
 
 
 class Desk:

@@ -11,6 +11,7 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
 
+from homeai.app import slash
 from homeai.app.commands import COMMANDS, Keys
 from widgets.block_view import BlockView
 from widgets.prose import MUTED, Row
@@ -18,6 +19,7 @@ from widgets.prose import MUTED, Row
 if TYPE_CHECKING:
     from homeai.app.app import HomeaiApp
 
+AS_IT_IS = ("//", "sends the line as it is, with one slash; so does a space before it")
 HISTORY = ("Up, Down", "go through your earlier questions, from the first and the last row")
 WORDS = (
     ("first token after", "from your Enter key to the first piece of the answer: the wait"),
@@ -75,6 +77,9 @@ def page(keys: Keys) -> list[Row]:
     return [
         _title("Keys"),
         *_table((*commands, HISTORY)),
+        _title(""),
+        _title("Typed at the beginning of a line"),
+        *_table((*slash.table(), AS_IT_IS)),
         _title(""),
         _title("Words"),
         *_table(WORDS),

@@ -118,30 +118,30 @@ def test_the_help_has_every_key() -> None:
 
 
 async def test_other_keys_work_everywhere_and_the_old_ones_no_more() -> None:
-    keys = written(new_chat="f4", help="ctrl+g", send="f5", toggle_reasoning="alt+t", stop="f3", close_chat="")
+    keys = written(new_chat="alt+n", help="alt+h", send="f11", toggle_reasoning="alt+t", stop="f12", close_chat="")
     app = StagedApp(*stories.session_facts(), keys=keys)
     async with app.run_test(size=SIZE, notifications=True) as pilot:
         await ready(pilot)
-        assert "F5 send" in screen_text(pilot)
-        assert "Ctrl+G help" in screen_text(pilot)
+        assert "F11 send" in screen_text(pilot)
+        assert "Alt+H help" in screen_text(pilot)
         await pilot.press("x", "enter")
         assert app.played.asked == []
-        await pilot.press("f5")
+        await pilot.press("f11")
         await until(pilot, lambda: app.played.asked)
         await play(pilot, *stories.prompt_facts())
-        assert "F3 stop" in screen_text(pilot)
+        assert "F12 stop" in screen_text(pilot)
         await pilot.press("escape", "ctrl+n")
         assert app.played.stopped == []
-        await pilot.press("f3")
+        await pilot.press("f12")
         await until(pilot, lambda: app.played.stopped == [1])
-        await pilot.press("f4")
+        await pilot.press("alt+n")
         await until(pilot, lambda: len(app.desk) == 2)
         assert "F9" not in screen_text(pilot)
-        await pilot.press("f9", "f9", "ctrl+g")
+        await pilot.press("f9", "f9", "alt+h")
         await until(pilot, lambda: isinstance(app.screen, HelpScreen))
         assert len(app.desk) == 2
-        assert "F4" in screen_text(pilot)
-        await pilot.press("ctrl+g")
+        assert "Alt+N" in screen_text(pilot)
+        await pilot.press("alt+h")
         await until(pilot, lambda: not isinstance(app.screen, HelpScreen))
 
 
@@ -171,10 +171,10 @@ def _out_of_the_way(key: str) -> dict[str, WrittenKeys]:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ('new_chta = "f4"', 'line 2: "new_chta" is nothing that a key could do. Did you mean "new_chat"?'),
+        ('new_chta = "f11"', 'line 2: "new_chta" is nothing that a key could do. Did you mean "new_chat"?'),
         ("threads = 4", "line 2: threads is a setting and belongs above [keys]"),
         ('new_chat = "f1"', 'line 2: "f1" is the key of help and of new_chat'),
-        ('help = "f4"\nnew_chat = "f4"', 'line 3: "f4" is the key of help and of new_chat'),
+        ('help = "f11"\nnew_chat = "f11"', 'line 3: "f11" is the key of help and of new_chat'),
         ('new_chat = "hyper+q"', 'line 2: new_chat: "hyper+q" is no key'),
         ('new_chat = "ctrl+m"', "line 2: new_chat: terminals cannot tell ctrl+m from enter"),
         ('new_chat = "n"', 'line 2: new_chat: "n" is needed for writing'),
@@ -196,10 +196,10 @@ def test_keys_are_no_value(tmp_path: Path) -> None:
 
 def test_a_section_of_keys_stands_beside_the_settings(tmp_path: Path) -> None:
     keys = from_file(
-        tmp_path, 'theme = "nord"\n[keys]\ntheme = "f6"\nnew_chat = ["f4", "alt+n"]\nnext_chat = "f8, alt+x"\n'
+        tmp_path, 'theme = "nord"\n[keys]\ntheme = "f11"\nnew_chat = ["f12", "alt+n"]\nnext_chat = "f8, alt+x"\n'
     )
-    assert keys.of("theme") == ("f6",)
-    assert keys.all_words("new_chat") == "F4, Alt+N"
+    assert keys.of("theme") == ("f11",)
+    assert keys.all_words("new_chat") == "F12, Alt+N"
     assert keys.of("next_chat") == ("f8", "alt+x")
     assert keys.written["theme"].place.endswith("line 3")
     changed = commands.rows(keys, every=False)
