@@ -14,8 +14,7 @@ from widgets.figures import ACCENT, MUTED, STRONG
 from widgets.foreign import middle_cut, on_one_line
 from widgets.lines import Lines
 
-_QUANT, _SIZE, _CONTEXT = 8, 9, 9
-_NOTE = 16
+_QUANT, _SIZE, _CONTEXT, _NOTE = 7, 8, 9, 14
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +40,9 @@ class ModelRow:
 
 def heading(width: int) -> Content:
     """The line above the models."""
-    return _columns(
-        Content("  "),
-        Content("name"),
-        (Content("quant"), Content("size"), Content("context")),
-        Content(""),
-        width,
-    ).stylize(MUTED)
+    details = (Content("quant"), Content("size"), Content("context"))
+    line = _columns(Content("  "), Content("name"), details, Content(""), width)
+    return Content.assemble(" ", line).stylize(MUTED)
 
 
 def model_line(row: ModelRow, width: int, *, selected: bool) -> Content:
@@ -61,7 +56,7 @@ def model_line(row: ModelRow, width: int, *, selected: bool) -> Content:
         Content(missing if row.context is None else units.count(row.context)),
     )
     line = _columns(
-        Content.assemble(sign), middle_cut(row.name, name_width), details, Content(on_one_line(row.note)), width
+        Content.assemble(sign), middle_cut(_bare_name(row), name_width), details, Content(on_one_line(row.note)), width
     )
     if not row.usable:
         line = line.stylize(MUTED)
@@ -70,6 +65,12 @@ def model_line(row: ModelRow, width: int, *, selected: bool) -> Content:
 
 def _name_width(width: int) -> int:
     return max(8, width - 3 - 2 - _QUANT - 1 - _SIZE - 1 - _CONTEXT - 2 - _NOTE)
+
+
+def _bare_name(row: ModelRow) -> str:
+    """The name without the number format that most files are named after: it has a column of its own."""
+    ends = () if row.quant is None else (f".{row.quant.upper()}", f"-{row.quant.upper()}")
+    return row.name[: -len(ends[0])] if ends and row.name.upper().endswith(ends) else row.name
 
 
 def _columns(sign: Content, name: Content, details: Sequence[Content], note: Content, width: int) -> Content:

@@ -65,7 +65,7 @@ FIELDS = (
     _Field("repeat_penalty", "repeat penalty", "above 1 it repeats itself less; 1 is off"),
     _Field("seed", "seed", "the same number gives the same answer"),
     _Field("max_tokens", "most tokens", "where an answer ends at the latest"),
-    _Field("stop", "stop texts", "an answer ends before these; | between"),
+    _Field("stop", "stop texts", "ends before these; | between"),
 )
 
 _CHOOSING = ("temperature", "top_k", "top_p", "min_p", "repeat_penalty")

@@ -52,8 +52,8 @@ _WHY: dict[Kind, str] = {
     "unreadable": "cannot be read",
     "missing_shard": "parts missing",
     "glued": "parts glued",
-    "projector": "part of a model",
-    "adapter": "part of a model",
+    "projector": "a model's part",
+    "adapter": "a model's part",
 }
 """The kinds of files that cannot chat, in two or three words; the others are `not for chat`."""
 
@@ -354,7 +354,7 @@ class ModelsScreen(ModalScreen[None]):
 
     def _key_line(self, width: int) -> Content:
         line = Content("")
-        for key, what in (("Enter", "load"), ("Up Down", "choose"), ("Esc", "back")):
+        for key, what in (("Up Down", "choose"), ("Enter", "load"), ("Esc", "back")):
             line += Content.assemble("  " if line else "", (key, "bold"), (f" {what}", MUTED))
         return line.truncate(width, ellipsis=True)
 
