@@ -25,8 +25,15 @@ class SessionLike(Protocol):
     def state(self) -> SessionState:
         """What the facts so far add up to."""
 
+    @property
+    def model(self) -> ModelFile | None:
+        """The model that is wanted now."""
+
     def use_model(self, model: ModelFile) -> None:
         """Want this model from now on and load it; raises `HomeaiError` when that cannot be, `busy` among them."""
+
+    def stop_load(self) -> None:
+        """Give up the load that runs, and go back to the model before."""
 
     def open_chat(self, system: str | None = None) -> Chat:
         """Begin a conversation."""
@@ -60,6 +67,9 @@ OpenSession = Callable[[Callable[[AnyFact], None]], SessionLike]
 
 Raises `HomeaiError` when there is no model, or none that can chat.
 """
+
+OpenWith = Callable[["ModelFile", Callable[[AnyFact], None]], SessionLike]
+"""Opens the session with a model that was chosen."""
 
 
 @dataclass

@@ -10,6 +10,7 @@ from typing import Any
 from textual.pilot import Pilot
 
 from homeai.app.app import HomeaiApp
+from homeai.errors import EngineError
 from homeai.events import AnyFact, Sample, Sampler, SessionStarted, Submitted
 from homeai.metrics.fold import fold
 from homeai.metrics.state import SessionState
@@ -40,18 +41,30 @@ class Stage:
         self.stopped: list[int] = []
         self.chats: list[Chat] = []
         self.models: list[ModelFile] = []
+        self.load_stops = 0
         self.samples: list[Sample] = []
         self.closed = 0
         self.refuse: Exception | None = None
         """What the next `ask` raises."""
+        self.busy = False
+        """Whether `use_model` is refused, as while an answer runs."""
 
     def play(self, *facts: AnyFact) -> None:
         for fact in facts:
             self.state = fold(self.state, fact)
             self._on_fact(fact)
 
+    @property
+    def model(self) -> ModelFile | None:
+        return self.models[-1] if self.models else None
+
     def use_model(self, model: ModelFile) -> None:
+        if self.busy:
+            raise EngineError("An answer is being written.", code="busy")
         self.models.append(model)
+
+    def stop_load(self) -> None:
+        self.load_stops += 1
 
     def open_chat(self, system: str | None = None) -> Chat:
         self.chats.append(Chat(len(self.chats) + 1, system))
