@@ -12,8 +12,7 @@ from types import MappingProxyType
 from textual.content import Content
 
 from homeai import units
-from homeai.events import EngineFacts, ModelFacts, Sample
-from homeai.metrics.state import ProbeState
+from homeai.events import EngineFacts, ModelFacts
 from homeai.metrics.view import AnswerView, LoadView, PromptView
 from widgets import charts
 from widgets.foreign import middle_cut, on_one_line
@@ -34,6 +33,9 @@ PHASE_WORDS = {
     "finish": "finishing",
 }
 """What the engine does in a phase, as a person would say it."""
+
+CACHE_WORDS = {"warm": "from memory", "partly": "partly from disk", "cold": "from disk"}
+"""Where a model file was read from."""
 
 _NO_CHATS: Mapping[int, str] = MappingProxyType({})
 
@@ -87,7 +89,7 @@ def load_line(load: LoadView, width: int) -> Content:
     if stage == "loading" and load.fraction is not None:
         words.append(units.percent(load.fraction))
     if stage == "loading" and load.done_bytes is not None:
-        words.append(f"{units.size(load.done_bytes)} of {units.size(load.total_bytes)}")
+        words.append(size_of(load.done_bytes, load.total_bytes))
     if stage == "loading" and load.bytes_per_s is not None:
         words.append(f"{units.size(load.bytes_per_s)}/s")
     words.append(units.span(load.elapsed_ns))
@@ -104,21 +106,26 @@ def doing_line(view: AnswerView, width: int, chats: Mapping[int, str] = _NO_CHAT
         text = _reading(view.prompt, width)
     elif view.live and view.phase == "queue" and view.queue_behind:
         text = f"waiting for {_others(view.queue_behind, chats)}"
+    elif view.live and view.phase == "queue":
+        text = "waiting for the engine"
+        if view.engine_at:
+            text += f", busy with {_others(view.engine_at, chats)}"
     elif view.live:
         text = PHASE_WORDS.get(view.phase or "", "working")
     else:
         text = ending(view)
         if view.finish_reason == "cancelled" and view.stop_latency_ns is not None:
-            text += f", {units.span(view.stop_latency_ns)} after the key"
+            longer = f"{text}, {units.span(view.stop_latency_ns)} after the key"
+            text = longer if len(longer) <= width else text
     return Content(text).truncate(width, ellipsis=True)
 
 
 def together_line(view: AnswerView, width: int, chats: Mapping[int, str] = _NO_CHATS) -> Content:
     """That other answers are, or were, computed together with this one; empty when none were."""
     if view.beside:
-        text = f"computed together with {_others(view.beside, chats)}"
+        text = f"▔ computed together with {_others(view.beside, chats)}"
     elif view.shared:
-        text = "partly computed together with another answer"
+        text = "▔ partly computed together with another answer"
     else:
         return Content("")
     line = Content(text)
@@ -154,8 +161,13 @@ def rough_span(span_ns: int) -> str:
 
 
 def ending(view: AnswerView) -> str:
-    """How an answer ended."""
+    """How an answer ended, and for one that was cut short what was done by then."""
     where = f" while {PHASE_WORDS[view.phase]}" if view.phase in PHASE_WORDS and view.phase != "decode" else ""
+    prompt = view.prompt
+    if view.phase == "prefill" and prompt is not None and prompt.total:
+        where = f" while reading: {units.count(prompt.done)} of {units.count(prompt.total)} read"
+        if prompt.done and view.kept is not None and view.kept >= prompt.reused + prompt.done:
+            where += ", kept for next time"
     match view.finish_reason:
         case "stop":
             return "finished"
@@ -170,15 +182,17 @@ def ending(view: AnswerView) -> str:
             return f"failed{where}"
 
 
-def progress_fraction(view: AnswerView) -> float | None:
-    """How far the phase is that is going on, for those that know it."""
+def progress_bar(view: AnswerView, width: int) -> Content | None:
+    """How far the phase is that is going on, for those that know it; what was reused is filled from the start."""
     if not view.live:
         return None
-    if view.phase == "load" and view.load is not None:
-        return view.load.fraction
-    if view.phase == "prefill" and view.prompt is not None and view.prompt.total:
-        return view.prompt.done / view.prompt.total
-    return None
+    if view.phase == "load" and view.load is not None and view.load.fraction is not None:
+        return Content.styled(charts.meter(view.load.fraction, width), ACCENT)
+    prompt = view.prompt
+    if view.phase != "prefill" or prompt is None or not prompt.total:
+        return None
+    reused = min(width - 1, round(width * prompt.reused / prompt.prompt)) if prompt.prompt else 0
+    return Content.assemble(("░" * reused, MUTED), (charts.meter(prompt.done / prompt.total, width - reused), ACCENT))
 
 
 def headline(view: AnswerView, width: int) -> Content:
@@ -188,7 +202,8 @@ def headline(view: AnswerView, width: int) -> Content:
     elif view.live:
         words, figure = "waiting  ", units.span(view.total_ns)
     else:
-        words, figure = "first token  ", units.MISSING
+        verb = {"cancelled": "stopped", "error": "failed"}.get(view.finish_reason or "", "ended")
+        words, figure = f"{verb} after  ", units.span(view.total_ns)
     if view.live and view.decode_live_tps is not None:
         speed = Content.assemble(("now  ", MUTED), (units.rate(view.decode_live_tps), STRONG))
     elif not view.live and view.decode_tps is not None:
@@ -212,64 +227,40 @@ def closing(view: AnswerView) -> Content:
 
 
 def context_words(view: AnswerView) -> str:
-    """`1,925 of 4,096`."""
-    return f"{units.count(view.context_used)} of {units.count(view.context_size)}"
+    """`1,925 of 4,096`, what other chats hold of it included."""
+    used = None if view.context_used is None else view.context_used + view.context_others
+    return f"{units.count(used)} of {units.count(view.context_size)}"
 
 
-def gaps_scale_ns(view: AnswerView) -> int:
-    """The top of the gaps' scale: the longest one shown, or twice the median, which keeps a steady flow half high."""
-    return max((view.gaps.worst_ns or 0), 2 * (view.gaps.median_ns or 0), 1)
+def context_line(view: AnswerView, label: int, width: int) -> Content:
+    """`context  ▰▰▰▱▱▱  this chat 1,200, others 600, of 4,096`; the others' part has a sign of its own."""
+    left = Content.styled("context".ljust(label), MUTED)
+    if view.context_used is None or not view.context_size:
+        return left
+    if view.context_others:
+        words = (
+            f"this chat {units.count(view.context_used)}, others {units.count(view.context_others)}, "
+            f"of {units.count(view.context_size)}"
+        )
+    else:
+        words = f"{context_words(view)}  {units.percent(view.context_fill)}"
+    cells = min(24, width - label - len(words) - 1)
+    bar = "" if cells < 4 else charts.meter(view.context_fill, cells)
+    others = min(len(bar), round(view.context_others / view.context_size * len(bar)))
+    own = Content.assemble(("▤" * others, MUTED), (bar[others:], ACCENT))
+    return columns(Content.assemble(left, own), Content(words), width)
 
 
-def gaps_words(view: AnswerView) -> str:
-    """`median 66.1 ms  worst 210 ms`."""
-    return f"median {units.span(view.gaps.median_ns)}  worst {units.span(view.gaps.worst_ns)}"
+def size_of(part: float | None, whole: float | None) -> str:
+    """`1.20 of 24.0 GiB`; the unit once where it is the same."""
+    first, second = units.size(part), units.size(whole)
+    number, _, unit = first.partition(" ")
+    return f"{number} of {second}" if unit and second.endswith(f" {unit}") else f"{first} of {second}"
 
 
-def machine_lines(probes: Mapping[str, ProbeState], width: int) -> list[Content]:
-    """The machine in two lines of two columns: processor and engine, memory and what this screen takes."""
-    figures = _machine_figures(probes)
-    if not figures:
-        return [Content.styled("not measured yet", MUTED), Content("")]
-    lines = []
-    for left, right in (("cpu", "engine"), ("memory", "screen")):
-        first, second = figures.get(left, Content("")), figures.get(right, Content(""))
-        longer = Content.assemble(second, (" of a core", MUTED))
-        fits = first.cell_length + longer.cell_length < width
-        lines.append(columns(first, longer if fits and second else second, width))
-    return lines
-
-
-def machine_line(probes: Mapping[str, ProbeState], width: int) -> Content:
-    """The same in one line, as much of it as fits."""
-    line = Content("")
-    for piece in _machine_figures(probes).values():
-        longer = Content.assemble(line, "   " if line else "", piece)
-        if longer.cell_length <= width:
-            line = longer
-    return line
-
-
-def _machine_figures(probes: Mapping[str, ProbeState]) -> dict[str, Content]:
-    """In the order of what to leave out last. Shares of one core: 200 % is two, so that threads can be read off."""
-    figures: dict[str, Content] = {}
-    cpu, memory = probes.get("cpu"), probes.get("memory")
-    if cpu is not None:
-        shares = [sample.values.get("machine_percent") for sample in cpu.history[-6:]]
-        chart = charts.blocks(shares, 6, 100.0)
-        figures["cpu"] = Content.assemble(("CPU ", MUTED), (chart, ACCENT), f" {_percent(cpu.last, 'machine_percent')}")
-    if memory is not None:
-        used, total = memory.last.values.get("used_bytes"), memory.last.values.get("total_bytes")
-        figures["memory"] = Content.assemble(("RAM ", MUTED), f"{units.size(used)} of {units.size(total)}")
-    if cpu is not None:
-        for name, words, value in (
-            ("screen", "this screen ", "program_percent_of_core"),
-            ("engine", "engine ", "engine_percent_of_core"),
-        ):
-            figures[name] = Content.assemble((words, MUTED), _percent(cpu.last, value))
-    return figures
-
-
-def _percent(sample: Sample, name: str) -> str:
-    value = sample.values.get(name)
-    return units.MISSING if value is None else units.percent(value / 100)
+def ago(span_ns: int, after: str = "ago", lately: str = "just now") -> str:
+    """How long ago, as roughly as people say it: `just now`, `4 min ago`, `2 h ago`."""
+    minutes = span_ns // 60_000_000_000
+    if minutes < 1:
+        return lately
+    return f"{minutes} min {after}" if minutes < 100 else f"{round(minutes / 60)} h {after}"

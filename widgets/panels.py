@@ -2,39 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from textual.content import Content
 
 from homeai import units
 from homeai.events import Fault, Placement
 from homeai.metrics.state import SessionState
+from homeai.metrics.status import engine_word
 from homeai.metrics.view import AnswerView, LoadView
 from widgets import charts
 from widgets.figures import (
     ACCENT,
+    CACHE_WORDS,
     MUTED,
     STRONG,
+    ago,
     columns,
+    context_line,
     context_words,
     doing_line,
-    gaps_scale_ns,
-    gaps_words,
     headline,
     load_line,
-    machine_line,
-    machine_lines,
     model_words,
     placement,
-    progress_fraction,
+    progress_bar,
     rule,
     together_line,
 )
 from widgets.foreign import on_one_line, shown
-from widgets.phase_table import phase_lines
+from widgets.gaps_chart import gap_lines, gap_row
+from widgets.machine import SCALE, machine_line, machine_lines
+from widgets.phase_table import LABEL, phase_lines
+from widgets.sums import first_token_sum, worked_out
 
 NAME = "homeai"
+WORD = 8
+"""Cells of the engine's state in the header: `starting`."""
+SLOW_NS = 250_000_000
+"""A chart of gaps moves with every token: four times a second is enough for the eye, and costs less than ten."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyWords:
+    """The keys that the panels name, as people write them; empty where there is none."""
+
+    details: str = ""
+    newer: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,23 +65,41 @@ class Frame:
     """The answer's number among those of its chat, and how many they are."""
     chats: Mapping[int, str] = field(default_factory=dict)
     """By the id of every answer under way the title of its chat."""
+    now_ns: int = 0
+    keys: KeyWords = KeyWords()
+
+
+class Kept:
+    """Lines as they were last made, for as long as what they were made from stays the same."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, tuple[tuple[object, ...], list[Content]]] = {}
+
+    def lines(self, name: str, source: tuple[object, ...], make: Callable[[], list[Content]]) -> list[Content]:
+        """Return the part `name`, made anew if its source is another than last time."""
+        made = self._made.get(name)
+        if made is None or made[0] != source:
+            made = self._made[name] = (source, make())
+        return made[1]
 
 
 def header_line(frame: Frame, width: int) -> Content:
-    """Name, model, where it runs, and how full the context is."""
+    """Name, model, where it runs and what the engine does, and how full the context is."""
     loaded = frame.state.load.loaded
     resident = loaded is not None and frame.state.load.resident
     engine = loaded.ended.engine if loaded is not None and resident else None
     right = Content("")
     if engine is not None:
-        right = Content.styled(placement(engine), MUTED)
-        answer = frame.answer
-        if answer is not None and answer.context_fill is not None and width >= 70:
-            bar = charts.meter(answer.context_fill, 10)
-            words = context_words(answer) if width >= 100 else units.percent(answer.context_fill)
-            right = Content.assemble(right, ("   context ", MUTED), (bar, ACCENT), f" {words}")
-        elif engine.context is not None and width >= 100:
-            right = Content.assemble(right, (f"   context {units.count(engine.context)}", MUTED))
+        word, answer = engine_word(frame.state), frame.answer
+        right = Content.styled(f"{placement(engine)} · {word}", MUTED)
+        if width >= 100 and engine.context is not None:
+            # In a smaller window the strip has it. The word's room is kept, so that nothing before it moves.
+            right = right.pad_right(WORD - len(word))
+            if answer is not None and answer.context_fill is not None:
+                bar = f"{charts.meter(answer.context_fill, 10)} " if width >= 112 else ""
+                right = Content.assemble(right, ("  context ", MUTED), (bar, ACCENT), context_words(answer))
+            else:
+                right = Content.assemble(right, (f"  context {units.count(engine.context)}", MUTED))
     room = width - right.cell_length - len(NAME) - 5
     name = Content.assemble((NAME, f"bold {ACCENT}"), "   ")
     if loaded is not None and resident:
@@ -75,49 +109,172 @@ def header_line(frame: Frame, width: int) -> Content:
     elif frame.state.session is None or frame.state.engine.phase == "starting":
         model = Content.styled("starting …", MUTED)
     else:
-        model = Content.styled("no model loaded", MUTED)
+        gone = ", the engine is gone" if engine_word(frame.state) == "gone" else ""
+        model = Content.styled(f"no model loaded{gone}", MUTED)
     return columns(Content.assemble(name, model), right, width)
 
 
-def side_lines(frame: Frame, width: int, height: int) -> list[Content]:
-    """The side panel: what did I wait for, how fast is it now, what does the machine do."""
-    answer = frame.answer
+# --- the side panel ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What of the side panel there is room for. It depends on the window only, so that nothing moves while it runs."""
+
+    gap_rows: int = 0
+    machine_rows: int = 1
+    context: bool = False
+    marks: bool = False
+    model: bool = False
+    sums: bool = False
+    air: int = 0
+    """Empty lines above the table, and above the bottom."""
+
+
+_FIXED = 2 + 3 + 14 + 1 + 2 + 3
+"""Rule and older answer, headline and what goes on, table, blank, rule and words of the gaps, the machine."""
+_MODEL = 5
+_SUMS = 7
+_WANTED: tuple[tuple[dict[str, Any], int], ...] = (
+    ({"gap_rows": 2}, 2),
+    ({"context": True}, 1),
+    ({"marks": True}, 1),
+    ({"air": 1}, 2),
+    ({"gap_rows": 3}, 1),
+    ({"model": True}, _MODEL),
+    ({"sums": True}, _SUMS),
+    ({"machine_rows": 2}, 2),
+    ({"gap_rows": 4}, 1),
+    ({"gap_rows": 6}, 2),
+    ({"machine_rows": 3}, 2),
+)
+"""What is added as a window gets higher, with the lines it takes."""
+
+
+def _plan(height: int) -> _Plan:
+    room = height - _FIXED
+    plan = _Plan()
+    for change, lines in _WANTED:
+        if room >= lines:
+            plan = replace(plan, **change)
+            room -= lines
+    return plan
+
+
+def side_lines(frame: Frame, width: int, height: int, kept: Kept | None = None) -> list[Content]:
+    """The side panel: what did I wait for, how fast is it now, what does the machine do, at the bottom."""
+    kept = kept or Kept()
+    plan, answer = _plan(height), frame.answer
     blank = Content("")
     number, of = frame.place
-    lines = [rule("this answer", width, f"{number} of {of}" if of else "")]
+    arrows = f"{number} of {of} {'‹' if number > 1 else ' '} {'›' if number < of else ' '}" if of > 1 else ""
+    lines = [rule("this answer", width, arrows), _older(frame, width)]
     if answer is None:
-        lines += [blank, *_before_the_first(frame, width)]
+        lines += _before_the_first(frame, width)
     else:
-        lines += [blank, headline(answer, width), *_doing(frame, answer, width), *phase_lines(answer, width)]
-        lines += [blank, rule("gaps between tokens", width), *_gaps(answer, width)]
-    machine = [rule("machine", width), *machine_lines(frame.state.probes, width)]
-    model = _model(frame, width)
-    if len(lines) + len(model) + len(machine) + 2 <= height:
-        lines += [blank, *model]
-    if len(lines) + len(machine) + 1 <= height:
-        lines += [blank]
-    return [*lines, *machine]
+        lines += [headline(answer, width), *_doing(frame, answer, width), *(blank for _ in range(plan.air))]
+        if answer.live:
+            lines += phase_lines(answer, width)
+        else:
+            lines += kept.lines("phases", (answer.answer_id, width), lambda: phase_lines(answer, width))
+        lines += [context_line(answer, LABEL, width)] if plan.context else []
+        lines += [blank, *_gaps(answer, width, plan, frame.now_ns, kept)]
+    if plan.sums and answer is not None:
+        lines += [blank, rule("how it adds up", width), *worked_out(answer, width)]
+    bottom: list[Content] = []
+    if plan.model:
+        bottom += _model(frame, width)
+    bottom.append(rule("machine", width, SCALE))
+    bottom += kept.lines(
+        "machine",
+        (frame.state.probes, width, plan.machine_rows),
+        lambda: machine_lines(frame.state.probes, width, plan.machine_rows),
+    )
+    top = lines[: max(0, height - len(bottom) - plan.air)]
+    return [*top, *(blank for _ in range(height - len(top) - len(bottom))), *bottom]
+
+
+def _older(frame: Frame, width: int) -> Content:
+    """That an older answer is shown, and the key to the newer ones."""
+    number, of = frame.place
+    if number == of:
+        return Content("")
+    key = f", {frame.keys.newer} for newer" if frame.keys.newer else ""
+    return Content.styled(f"answer {number} of {of}{key}", ACCENT).truncate(width, ellipsis=True)
+
+
+def _doing(frame: Frame, answer: AnswerView, width: int) -> list[Content]:
+    bar = progress_bar(answer, width)
+    line = doing_line(answer, width, frame.chats)
+    if bar is None:
+        return [line.stylize_before(MUTED), together_line(answer, width, frame.chats)]
+    return [line, bar]
+
+
+def _gaps(answer: AnswerView, width: int, plan: _Plan, now_ns: int, kept: Kept) -> list[Content]:
+    moment = now_ns // SLOW_NS if answer.live else -1
+    return [
+        rule("gaps between tokens", width),
+        *kept.lines(
+            "gaps",
+            (answer.answer_id, moment, answer.gaps.n > 0, width, plan.gap_rows),
+            lambda: gap_lines(answer, width, plan.gap_rows, marks=plan.marks),
+        ),
+    ]
+
+
+# --- the strip --------------------------------------------------------------------------------------------------------
 
 
 def strip_lines(frame: Frame, width: int) -> list[Content]:
     """The same in three lines, for a window without room for a panel."""
-    answer = frame.answer
+    answer, key = frame.answer, frame.keys.details
+    last = Content.assemble((key, STRONG), (" details", MUTED)) if key and width >= 60 and answer is not None else None
+    machine = machine_line(frame.state.probes, width, last)
     if answer is None:
         if frame.load is not None and frame.load.running:
             first = load_line(frame.load, width)
-        else:
-            words = Content.styled("The figures of your answers will stand here.", MUTED)
-            first = words.truncate(width, ellipsis=True)
-        return [first, Content(""), machine_line(frame.state.probes, width)]
-    if answer.live:
-        second = doing_line(answer, width, frame.chats)
-        if (fraction := progress_fraction(answer)) is not None:
-            second = columns(second, Content.styled(charts.meter(fraction, 10), ACCENT), width)
-        if answer.phase == "decode":
-            second = together_line(answer, width, frame.chats) if answer.beside else _gap_strip(answer, width)
-    else:
-        second = _gap_strip(answer, width) if answer.gaps.n else doing_line(answer, width)
-    return [headline(answer, width), second, machine_line(frame.state.probes, width)]
+            return [first, Content.styled(charts.meter(frame.load.fraction, width), ACCENT), machine]
+        words = Content.styled("The figures of your answers will stand here.", MUTED)
+        return [words.truncate(width, ellipsis=True), Content(""), machine]
+    older = _older(frame, width)
+    first = (first_token_sum(answer, width) if width >= 60 else None) or headline(answer, width)
+    if older:
+        first = columns(first, older, width) if first.cell_length + older.cell_length < width else older
+    return [first, _second(frame, answer, width), machine]
+
+
+def _second(frame: Frame, answer: AnswerView, width: int) -> Content:
+    doing = doing_line(answer, width, frame.chats)
+    if answer.live and answer.phase != "decode":
+        bar = progress_bar(answer, 10)
+        return doing if bar is None else columns(doing, bar, width)
+    if answer.stopping or not answer.tokens:
+        return doing
+    if answer.beside:
+        return columns(together_line(answer, width, frame.chats), _speed(answer), width)
+    return _gap_strip(answer, width)
+
+
+def _speed(answer: AnswerView) -> Content:
+    words, rate = ("writing ", answer.decode_live_tps) if answer.live else ("wrote ", answer.decode_tps)
+    return Content("") if rate is None else Content.assemble((words, MUTED), (units.rate(rate), STRONG))
+
+
+def _gap_strip(answer: AnswerView, width: int) -> Content:
+    """`wrote 14.8 tok/s   gaps ▂▂▃▂█▂▂ 66.1 ms, worst 210 ms   context 47 %`; the chart of them gets what is left."""
+    gaps = answer.gaps
+    if not gaps.bars_ns:
+        return Content.assemble(f"{units.count(answer.tokens)} tok  ", _speed(answer)).truncate(width, ellipsis=True)
+    speed = Content("") if width < 60 else Content.assemble(_speed(answer), "   ")
+    words = Content.assemble(" ", units.span(gaps.median_ns), (", worst ", MUTED), units.span(gaps.worst_ns))
+    fill = Content.assemble(("   context ", MUTED), units.percent(answer.context_fill))
+    room = width - speed.cell_length - len("gaps ") - words.cell_length - fill.cell_length
+    if room < 8:
+        fill, room = Content(""), room + fill.cell_length
+    if room < 8:
+        return Content.assemble(speed, words[1:]).truncate(width, ellipsis=True)
+    return Content.assemble(speed, ("gaps ", MUTED), gap_row(answer, room), words, fill)
 
 
 def alert_lines(fault: Fault, width: int, tail: str = "") -> list[Content]:
@@ -146,59 +303,30 @@ def _last_words(tail: str) -> list[str]:
     return [line for line in tail.splitlines() if line.strip() and not line.startswith(dump)]
 
 
-def _doing(frame: Frame, answer: AnswerView, width: int) -> list[Content]:
-    fraction = progress_fraction(answer)
-    line = doing_line(answer, width, frame.chats)
-    if fraction is None:
-        return [line.stylize_before(MUTED), together_line(answer, width, frame.chats)]
-    return [line, Content.styled(charts.meter(fraction, width), ACCENT)]
-
-
-def _gaps(answer: AnswerView, width: int) -> list[Content]:
-    gaps = answer.gaps
-    if not gaps.recent_ns:
-        return [Content.styled("none yet" if answer.live else "too few tokens", MUTED), Content(""), Content("")]
-    top = gaps_scale_ns(answer)
-    # One bar a gap while they come in; squeezed once all are there, so that the worst one is among them.
-    rows = charts.bars(gaps.recent_ns[-width:] if answer.live else gaps.recent_ns, width, 2, top)
-    # The top of the scale is said: bars without it tell nothing.
-    words = columns(Content(gaps_words(answer)), Content.styled(f"scale 0 to {units.span(top)}", MUTED), width)
-    return [*(Content.styled(row, ACCENT) for row in rows), words]
-
-
-def _gap_strip(answer: AnswerView, width: int) -> Content:
-    gaps = answer.gaps
-    tokens = f"{units.count(answer.tokens)} tok  "
-    words = gaps_words(answer) if gaps.recent_ns else ""
-    room = width - len(tokens) - len("gaps   ") - len(words)
-    if not gaps.recent_ns or room < 8:
-        return Content(words or tokens).truncate(width, ellipsis=True)
-    row = charts.blocks(gaps.recent_ns[-room:] if answer.live else gaps.recent_ns, room, gaps_scale_ns(answer))
-    return Content.assemble(tokens, ("gaps ", MUTED), (row, ACCENT), "  ", words)
-
-
 def _model(frame: Frame, width: int) -> list[Content]:
-    loaded = frame.state.load.loaded
-    load = frame.load
+    """How the model that is in memory came there; as many lines whatever is known of it."""
+    loaded, load = frame.state.load.loaded, frame.load
+    lines = [rule("model", width)]
     if loaded is None or load is None or load.running or load.fault is not None:
-        return []
-    engine = loaded.ended.engine
-    words = [f"loaded in {units.span(load.elapsed_ns)}"]
-    if load.page_cache in ("warm", "partly", "cold"):
-        words.append({"warm": "from memory", "partly": "partly from disk", "cold": "from disk"}[load.page_cache])
-    details = [f"backend {on_one_line(engine.backend)} {on_one_line(engine.build)}"]
-    if engine.flash_attention is not None:
-        details.append(f"flash attention {'on' if engine.flash_attention else 'off'}")
-    return [
-        rule("model", width),
-        columns(Content(", ".join(words)), Content.styled(placement(engine), MUTED), width),
-        Content.styled("   ".join(details), MUTED).truncate(width, ellipsis=True),
-        *(
-            Content.styled(buffers_line(device), MUTED).truncate(width, ellipsis=True)
-            for device in load.buffers
-            if device.model_bytes or device.kv_bytes or device.compute_bytes
-        ),
-    ]
+        words = load_line(load, width) if load is not None and load.running else Content.styled("none loaded", MUTED)
+        lines.append(words)
+    else:
+        engine = loaded.ended.engine
+        words = Content(f"loaded in {units.span(load.elapsed_ns)}")
+        if load.page_cache in CACHE_WORDS:
+            words += f", {CACHE_WORDS[load.page_cache]}"
+        when = "" if load.ended_at_ns is None else ago(max(0, frame.now_ns - load.ended_at_ns))
+        lines.append(columns(words, Content.styled(when, MUTED), width))
+        details = [f"{on_one_line(engine.backend)} {on_one_line(engine.build)}"]
+        if engine.flash_attention is not None:
+            details.append(f"flash attention {'on' if engine.flash_attention else 'off'}")
+        if load.file_ns is not None:
+            details.append(f"file {units.span(load.file_ns)}, context {units.span(load.context_ns)}")
+        lines.append(Content.styled("   ".join(details), MUTED).truncate(width, ellipsis=True))
+        used = [device for device in load.buffers if device.model_bytes or device.kv_bytes or device.compute_bytes]
+        buffers = "   ".join(buffers_line(device) for device in used)
+        lines.append(Content.styled(buffers, MUTED).truncate(width, ellipsis=True))
+    return [*lines, *(Content("") for _ in range(_MODEL - len(lines)))]
 
 
 def buffers_line(device: Placement) -> str:

@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import lru_cache
+
 from textual.content import Content
 
 from homeai import units
-from homeai.metrics.view import AnswerView, PhaseRow
+from homeai.metrics.view import AnswerView, LoadView, PhaseRow, PromptView
 from widgets import charts
-from widgets.figures import MUTED, STRONG
+from widgets.figures import CACHE_WORDS, MUTED, STRONG, ago
 
 LABEL = 13
 SPAN = 12
 NOTE = 22
 LEAST_BAR = 7
+LINES = 14
+"""Lines of the table, in every state."""
 
 _BAR_STYLE = {"prefill": "$primary", "decode": "$accent", "load": "$secondary", "start": "$secondary"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """What the lines of one table have in common."""
+
+    bar: int
+    """Cells of the time line."""
+    notes: bool
+    whole_ns: int
+    """The right end of the time line."""
 
 
 def phase_lines(view: AnswerView, width: int) -> list[Content]:
@@ -23,14 +39,19 @@ def phase_lines(view: AnswerView, width: int) -> list[Content]:
     notes = bar >= LEAST_BAR
     if not notes:
         bar = max(0, width - LABEL - SPAN - 1)
-    whole_ns = time_line_end(view.total_ns or 0, live=view.live)
+    total_ns = view.total_ns or 0
+    shape = _Shape(bar, notes, time_line_end(total_ns, live=view.live))
     lines: list[Content] = []
     for row in view.rows:
         if row.name == "total":
             lines.append(Content.styled(("─" * SPAN).rjust(width), MUTED))
-        lines.append(_line(row, view, bar, whole_ns, notes=notes))
-        if row.name == "tokenise" and view.prompt is not None and view.prompt.reused:
-            lines.append(_reused_line(view, bar, notes=notes))
+        # What took less than a hundredth of the answer steps back, so that the eye finds what mattered.
+        quiet = row.span_ns is None or 100 * row.span_ns < total_ns
+        lines.append(
+            _line(row, _note(row, view) if notes else "", shape, quiet, row.running and row.name == view.phase)
+        )
+        if row.name == "tokenise":
+            lines.append(_reused_line(view.prompt, shape))
     return lines
 
 
@@ -49,16 +70,15 @@ def time_line_end(total_ns: int, *, live: bool) -> int:
         step *= 10
 
 
-def _line(row: PhaseRow, view: AnswerView, bar: int, whole_ns: int, *, notes: bool) -> Content:
-    # What took less than a hundredth of the answer steps back, so that the eye finds what mattered.
-    quiet = row.span_ns is None or 100 * row.span_ns < (view.total_ns or 0)
-    running = row.running and row.name == view.phase
+@lru_cache(maxsize=64)
+def _line(row: PhaseRow, note: str, shape: _Shape, quiet: bool, running: bool) -> Content:
+    """One line. Of a running answer's phases only the last few change from one picture to the next."""
     label = Content.styled(row.label, STRONG if row.name == "total" or running else MUTED if quiet else "")
     line = label.pad_right(LABEL - label.cell_length)
-    line += _bar(row, bar, whole_ns)
-    if notes:
-        note = Content.styled(_note(row, view), MUTED).truncate(NOTE, ellipsis=True)
-        line = Content.assemble(line, " ", note.pad_left(NOTE - note.cell_length))
+    line += _bar(row, shape.bar, shape.whole_ns)
+    if shape.notes:
+        words = Content.styled(note, MUTED).truncate(NOTE, ellipsis=True)
+        line = Content.assemble(line, " ", words.pad_left(NOTE - words.cell_length))
     span = Content.styled(_span(row), STRONG if row.name == "total" else MUTED if quiet else "")
     return Content.assemble(line, " ", span.pad_left(SPAN - span.cell_length))
 
@@ -77,14 +97,45 @@ def _note(row: PhaseRow, view: AnswerView) -> str:
     match row.name:
         case "start" if row.span_ns == 0:
             return "already running"
-        case "load" if row.span_ns == 0 and view.load is not None:
-            return "already loaded"
+        case "load" if view.load is not None:
+            return _load_note(view.load, paid=bool(row.span_ns) or row.running)
+        case "queue":
+            return _queue_note(view)
         case "tokenise" if row.tokens is not None:
             return f"{units.count(row.tokens)} tok"
         case "prefill" | "decode" if row.tokens is not None:
-            rate = f"  {units.rate(row.rate_tps)}" if row.rate_tps is not None else ""
-            return f"{units.count(row.tokens)} tok{rate}"
+            return _work_note(row)
     return ""
+
+
+def _load_note(load: LoadView, *, paid: bool) -> str:
+    """`62 %, 201 MiB/s`; of one that was paid for earlier how long it took, and when that was."""
+    if load.running:
+        rate = f", {units.size(load.bytes_per_s)}/s" if load.bytes_per_s is not None else ""
+        return f"{units.percent(load.fraction)}{rate}" if load.fraction is not None else (load.stage or "")
+    if load.fault is not None:
+        return "failed"
+    if paid:
+        return CACHE_WORDS.get(load.page_cache or "", "")
+    if load.before_ns is None:
+        return "already loaded"
+    return f"{units.span(load.elapsed_ns)}, {ago(load.before_ns, 'earlier', 'just before')}"
+
+
+def _queue_note(view: AnswerView) -> str:
+    behind = len(view.queue_behind)
+    if behind:
+        return "for another answer" if behind == 1 else f"for {behind} other answers"
+    return "the engine is busy" if view.engine_at else ""
+
+
+def _work_note(row: PhaseRow) -> str:
+    done = units.count(row.tokens)
+    rate = f"  {units.rate(row.rate_tps)}" if row.rate_tps is not None else ""
+    if row.name == "decode" or row.of_tokens is None or row.of_tokens == row.tokens:
+        return f"{done} tok{rate}"
+    of = f"{done} of {units.count(row.of_tokens)}"
+    return next((note for note in (f"{of} tok{rate}", f"{of}{rate}") if len(note) <= NOTE), f"{of} tok")
 
 
 def _span(row: PhaseRow) -> str:
@@ -93,17 +144,25 @@ def _span(row: PhaseRow) -> str:
     return units.span(row.span_ns)
 
 
-def _reused_line(view: AnswerView, bar: int, *, notes: bool) -> Content:
-    prompt = view.prompt
-    assert prompt is not None
-    share = prompt.reused / prompt.prompt if prompt.prompt else 0.0
-    label = Content("reused").pad_right(LABEL - 6)
-    hatch = Content.styled("░" * min(bar, max(1, round(share * bar))), MUTED)
-    line = Content.assemble(label, hatch.pad_right(bar - hatch.cell_length))
-    if notes:
-        note = Content.styled(f"{units.count(prompt.reused)} tok", MUTED)
+def _reused_line(prompt: PromptView | None, shape: _Shape) -> Content:
+    """What of the prompt did not have to be read. It keeps its place also when that is nothing."""
+    if prompt is None:
+        return _reused(0, 0.0, "", shape)
+    saved = ""
+    if prompt.reused and prompt.saved_ns is not None:
+        saved = f"saved {units.span(prompt.saved_ns)}"
+        if len(saved) > SPAN:
+            saved = f"saved {round(prompt.saved_ns / 60e9)} min"
+    return _reused(prompt.reused, prompt.reused / prompt.prompt if prompt.prompt else 0.0, saved, shape)
+
+
+@lru_cache(maxsize=8)
+def _reused(tokens: int, share: float, saved: str, shape: _Shape) -> Content:
+    label = Content.styled("reused", "" if tokens else MUTED).pad_right(LABEL - 6)
+    hatch = Content.styled("░" * (min(shape.bar, max(1, round(share * shape.bar))) if tokens else 0), MUTED)
+    line = Content.assemble(label, hatch.pad_right(shape.bar - hatch.cell_length))
+    if shape.notes:
+        note = Content.styled(f"{units.count(tokens)} tok" if tokens else "", MUTED)
         line = Content.assemble(line, " ", note.pad_left(NOTE - note.cell_length))
-    saved = "" if prompt.saved_ns is None else f"saved {units.span(prompt.saved_ns)}"
-    if prompt.saved_ns is not None and len(saved) > SPAN:
-        saved = f"saved {round(prompt.saved_ns / 60e9)} min"
-    return Content.assemble(line, " ", Content.styled(saved, MUTED).pad_left(SPAN - len(saved)))
+    right = saved if tokens else "·"
+    return Content.assemble(line, " ", Content.styled(right, MUTED).pad_left(SPAN - len(right)))

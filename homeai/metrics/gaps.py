@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from math import ceil
+from typing import TypeVar
 
 from homeai.metrics.phases import cut_reason
 from homeai.metrics.quantity import Quantity, absent, rate
@@ -28,19 +29,38 @@ def gaps_ns(tokens: TokenState) -> list[int]:
 
 def recent_gaps_ns(tokens: TokenState, limit: int) -> tuple[int, ...]:
     """Return the last gaps, oldest first, at a cost that the length of the answer does not change."""
-    return tuple(islice(_newest_first(tokens), limit))[::-1]
+    return tuple(gap for gap, _ in islice(_newest_first(tokens), limit))[::-1]
 
 
-def _newest_first(tokens: TokenState) -> Iterator[int]:
-    index, later = tokens.count, None
+def recent_gaps_shared(tokens: TokenState, limit: int) -> tuple[bool, ...]:
+    """Return of the same gaps whether the steps behind them also served other answers."""
+    if not tokens.shared:
+        return ()
+    return tuple(shared for _, shared in islice(_newest_first(tokens), limit))[::-1]
+
+
+def _newest_first(tokens: TokenState) -> Iterator[tuple[int, bool]]:
+    """Each gap, and whether the token after it shared its step with other answers."""
+    index, later, later_shared = tokens.count, None, False
     for run in reversed(tokens.stamps):
         if run.first + len(run.at_ns) != index:
             later = None
         for stamp in reversed(run.at_ns):
             if later is not None and later >= stamp:
-                yield later - stamp
-            later = stamp
+                yield later - stamp, later_shared
+            later, later_shared = stamp, run.shared
         index = run.first
+
+
+N = TypeVar("N", bound=int)
+
+
+def summits(values: Sequence[N], most: int) -> tuple[N, ...]:
+    """Return at most `most` values: the largest of each run of neighbours, so that a single peak is never lost."""
+    n = len(values)
+    if n <= most:
+        return tuple(values)
+    return tuple(max(values[n * i // most : n * (i + 1) // most]) for i in range(most))
 
 
 def recent_rate(tokens: TokenState, window_ns: int, now_ns: int) -> Quantity:
@@ -50,7 +70,7 @@ def recent_rate(tokens: TokenState, window_ns: int, now_ns: int) -> Quantity:
     the waiting counts, so that a stream which stalls is seen to slow down.
     """
     steps = covered_ns = longest_ns = 0
-    for gap in _newest_first(tokens):
+    for gap, _ in _newest_first(tokens):
         if steps and covered_ns + gap > window_ns:
             break
         steps += 1

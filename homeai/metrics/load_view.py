@@ -23,6 +23,10 @@ class LoadView:
     """Some of it lies after this answer's submit and before its begin; False in `load_view`."""
     elapsed_ns: int
     """So far, or in all when it is over."""
+    ended_at_ns: int | None
+    """The stamp of its end; None while it goes on."""
+    before_ns: int | None
+    """How long before this answer's submit it was over; None where it was not, and in `load_view`."""
     stage: LoadStage | None
     """Of a running load."""
     fraction: float | None
@@ -54,7 +58,7 @@ def load_of(state: SessionState, answer: AnswerState, now_ns: int, *, paid: bool
     """Return the load that an answer used or waits for; None when there was none."""
     attempt = answer.load_attempt
     if answer.load is not None:
-        return _done_load(answer.load, paid=paid)
+        return _done_load(answer.load, paid=paid, submitted_at_ns=answer.submitted.at_ns if answer.submitted else None)
     if attempt is not None and attempt == state.load.loading:
         return _running_load(attempt, state.load.progress, now_ns, paid=paid)
     return _broken_load(state, attempt, paid=paid) if attempt is not None else None
@@ -76,6 +80,8 @@ def _running_load(started: LoadStarted, progress: LoadProgress | None, now_ns: i
         running=True,
         paid=paid,
         elapsed_ns=elapsed_ns,
+        ended_at_ns=None,
+        before_ns=None,
         stage=progress.stage if progress is not None else None,
         fraction=fraction,
         done_bytes=done,
@@ -84,8 +90,9 @@ def _running_load(started: LoadStarted, progress: LoadProgress | None, now_ns: i
     )
 
 
-def _done_load(load: Loaded, *, paid: bool = False) -> LoadView:
+def _done_load(load: Loaded, *, paid: bool = False, submitted_at_ns: int | None = None) -> LoadView:
     ended = load.ended
+    before_ns = None if submitted_at_ns is None or submitted_at_ns < ended.at_ns else submitted_at_ns - ended.at_ns
     parts_ns = ended.file_ns + ended.context_ns + ended.warmup_ns
     return LoadView(
         name=ended.model.name,
@@ -94,6 +101,8 @@ def _done_load(load: Loaded, *, paid: bool = False) -> LoadView:
         running=False,
         paid=paid,
         elapsed_ns=load.total_ns if load.total_ns is not None else parts_ns,
+        ended_at_ns=ended.at_ns,
+        before_ns=before_ns,
         stage=None,
         fraction=None,
         done_bytes=None,
@@ -122,6 +131,8 @@ def _broken_load(state: SessionState, started: LoadStarted, *, paid: bool = Fals
         running=False,
         paid=paid,
         elapsed_ns=max(0, ended_at_ns - started.at_ns),
+        ended_at_ns=ended_at_ns,
+        before_ns=None,
         stage=None,
         fraction=None,
         done_bytes=None,

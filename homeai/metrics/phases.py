@@ -229,6 +229,11 @@ def _waited(answer: AnswerState, kind: WaitKind, current: PhaseName | None, end_
 def _queue(answer: AnswerState, current: PhaseName | None, end_ns: int | None) -> Phase:
     running = current == "queue" and answer.ended is None
     window = _waiting_window(answer, end_ns)
+    if running and window is not None and answer.queued is None:
+        # The engine hears of it between two steps. Until then it waits for the engine, whatever else will be told.
+        waited_for = _stretches(answer, window, ("start", "load"))
+        since_ns = waited_for[-1][1] if waited_for else window[0]
+        return Phase("queue", Quantity(window[1] - window[0] - _length(waited_for), "ns"), since_ns, running)
     if _began_at_ns(answer) is None and (answer.queued is None or current in ("start", "load")):
         return Phase("queue", absent("ns", cut_reason(answer)), None, running)
     if window is None or answer.queued is None:

@@ -8,10 +8,18 @@ known" and comes with a reason where there is a field for it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from homeai.events import Fault, FinishReason
-from homeai.metrics.gaps import gaps_ns, nearest_rank, recent_gaps_ns, recent_rate
+from homeai.metrics.gaps import (
+    gaps_ns,
+    nearest_rank,
+    recent_gaps_ns,
+    recent_gaps_shared,
+    recent_rate,
+    summits,
+)
 from homeai.metrics.load_view import LoadView, load_of, load_view
 from homeai.metrics.phases import Phase, PhaseName, current_phase, phases
 from homeai.metrics.quantities import (
@@ -45,7 +53,10 @@ class PhaseRow:
     running: bool
     """It is going on now; `span_ns` then is its length so far."""
     tokens: int | None = None
-    """What the phase works on: prompt tokens of `tokenise`, evaluated ones of `prefill`, written ones of `decode`."""
+    """What the phase works on: prompt tokens of `tokenise`, evaluated ones of `prefill`, written ones of `decode`; so
+    far, while it runs."""
+    of_tokens: int | None = None
+    """Of `prefill`: how many there are to evaluate."""
     rate_tps: float | None = None
     """Of `prefill` and `decode`, where there are enough tokens to tell."""
 
@@ -85,6 +96,12 @@ class GapsView:
     """Of `recent_ns` while the answer runs, of all gaps once it ended."""
     worst_ns: int | None
     """Of all gaps of the answer."""
+    worst_at: int | None = None
+    """The number of the token that came after it, from 1."""
+    bars_ns: tuple[int, ...] = ()
+    """For a chart: the recent ones while the answer runs, of an ended one the whole, the largest of neighbours."""
+    bars_shared: tuple[bool, ...] = ()
+    """Of each bar, whether its step also served other answers; empty where none did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,11 +141,18 @@ class AnswerView:
     prompt: PromptView | None
     """None until the prompt is tokenised."""
     context_used: int | None
+    """Cells of the context that this chat holds."""
+    context_others: int
+    """Cells that other chats held in the same context when this prompt was tokenised."""
     context_size: int | None
     context_fill: float | None
     """0..1."""
+    kept: int | None
+    """Tokens of this chat that the engine kept in its cache at the end, for the next question; None if not told."""
     queue_behind: tuple[int, ...]
     """Ids of the answers that it waits for, or waited for."""
+    engine_at: tuple[int, ...]
+    """Ids of the answers in whose step the engine is while this one waits for the step's end."""
     beside: tuple[int, ...]
     """Ids of the answers that are computed together with this one right now."""
     load: LoadView | None
@@ -169,6 +193,7 @@ def view(state: SessionState, answer_id: int, now_ns: int) -> AnswerView:
     first_token = ttft.METRIC.compute(answer)
     decode = decode_tps.METRIC.compute(answer)
     current = current_phase(answer)
+    prompt = _prompt(answer)
     return AnswerView(
         answer_id=answer_id,
         number=list(state.answers).index(answer_id) + 1,
@@ -179,7 +204,7 @@ def view(state: SessionState, answer_id: int, now_ns: int) -> AnswerView:
         fault=ended.fault if ended is not None else None,
         stopping=live and answer.stop_requested is not None,
         stop_latency_ns=_whole(stop_latency.METRIC.compute(answer)),
-        rows=tuple(_row(answer, phase) for phase in spans.values()),
+        rows=tuple(_row(answer, phase, prompt) for phase in spans.values()),
         total_ns=_whole(spans["total"].span),
         ttft_ns=_whole(first_token),
         ttft_missing=first_token.missing,
@@ -192,12 +217,15 @@ def view(state: SessionState, answer_id: int, now_ns: int) -> AnswerView:
         decode_missing=decode.missing,
         end_to_end_tps=end_to_end_tps.METRIC.compute(answer).value,
         gaps=_gaps(answer),
-        prompt=_prompt(answer),
+        prompt=prompt,
         context_used=context_fill.context_used(answer),
+        context_others=answer.tokenised.context_used_others if answer.tokenised is not None else 0,
         context_size=answer.tokenised.context if answer.tokenised is not None else None,
         context_fill=context_fill.METRIC.compute(answer).value,
+        kept=ended.context_used if ended is not None else None,
         queue_behind=answer.queued.behind if answer.queued is not None else (),
-        beside=_beside(state, answer),
+        engine_at=_at_work(state, answer) if live and current == "queue" else (),
+        beside=_at_work(state, answer) if live and answer.began is not None else (),
         load=load_of(state, answer, now_ns, paid=spans["load"].span.value not in (None, 0)),
         shared=answer.shared,
         wait_other_ns=answer.tokens.decode_parts.wait_other_ns
@@ -206,9 +234,8 @@ def view(state: SessionState, answer_id: int, now_ns: int) -> AnswerView:
     )
 
 
-def _beside(state: SessionState, answer: AnswerState) -> tuple[int, ...]:
-    if answer.ended is not None or answer.began is None:
-        return ()
+def _at_work(state: SessionState, answer: AnswerState) -> tuple[int, ...]:
+    """The other answers that the engine works on."""
     return tuple(
         other.answer_id
         for other in state.answers.values()
@@ -220,12 +247,15 @@ def _whole(quantity: Quantity) -> int | None:
     return None if quantity.value is None else int(quantity.value)
 
 
-def _row(answer: AnswerState, phase: Phase) -> PhaseRow:
-    tokens, per_second = None, None
+def _row(answer: AnswerState, phase: Phase, prompt: PromptView | None) -> PhaseRow:
+    tokens, of_tokens, per_second = None, None, None
     if phase.name == "tokenise" and answer.tokenised is not None:
         tokens = answer.tokenised.prompt
     elif phase.name == "prefill":
-        tokens, per_second = answer.evaluated, prefill_tps.METRIC.compute(answer).value
+        if prompt is not None:
+            tokens, of_tokens, per_second = prompt.done, prompt.total, prompt.rate_tps
+        else:
+            tokens, per_second = answer.evaluated, prefill_tps.METRIC.compute(answer).value
     elif phase.name == "decode" and answer.tokens.count:
         tokens, per_second = answer.tokens.count, decode_tps.METRIC.compute(answer).value
     offset_ns = None
@@ -239,19 +269,27 @@ def _row(answer: AnswerState, phase: Phase) -> PhaseRow:
         started_at_ns=offset_ns,
         running=phase.running,
         tokens=tokens,
+        of_tokens=of_tokens,
         rate_tps=per_second,
     )
 
 
 def _gaps(answer: AnswerState) -> GapsView:
     recent = recent_gaps_ns(answer.tokens, RECENT_GAPS)
+    shared = recent_gaps_shared(answer.tokens, RECENT_GAPS)
     # Sorting all gaps of a 20,000-token answer takes 3 ms: once at the end, not ten times a second.
-    of = recent if answer.ended is None else gaps_ns(answer.tokens)
+    of: Sequence[int] = recent
+    if answer.ended is not None:
+        of = gaps_ns(answer.tokens)
+        shared = summits(recent_gaps_shared(answer.tokens, len(of)), RECENT_GAPS)
     return GapsView(
         n=answer.tokens.gaps,
         recent_ns=recent,
         median_ns=nearest_rank(sorted(of), 0.5) if of else None,
         worst_ns=answer.tokens.worst_gap_ns,
+        worst_at=None if answer.tokens.worst_gap_at is None else answer.tokens.worst_gap_at + 1,
+        bars_ns=summits(of, RECENT_GAPS),
+        bars_shared=shared,
     )
 
 

@@ -139,7 +139,7 @@ def test_other_loads_before_the_submit_cost_nothing() -> None:
 @pytest.mark.parametrize(
     ("facts_seen", "running", "length"),
     [
-        (1, "queue", None),
+        (1, "queue", ms(1)),
         (2, "queue", ms(1)),
         (3, "template", ms(1)),
         (4, "tokenise", ms(1)),

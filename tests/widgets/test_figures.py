@@ -28,13 +28,12 @@ from widgets.figures import (
     closing,
     doing_line,
     headline,
-    machine_line,
-    machine_lines,
     model_words,
     placement,
     rough_span,
     rule,
 )
+from widgets.machine import machine_line, machine_lines
 from widgets.panels import Frame, alert_lines, buffers_line, header_line, side_lines, strip_lines
 from widgets.phase_table import phase_lines, time_line_end
 
@@ -82,7 +81,7 @@ def texts(lines: list[Content]) -> list[str]:
 def test_the_phases_of_a_finished_answer_stand_in_columns() -> None:
     assert texts(phase_lines(answer_of(stories.whole_session()), 66)) == [
         "start                                 already running         0 ms",
-        "load                                   already loaded         0 ms",
+        "load                              131 ms, just before         0 ms",
         "queue        ▏                                             0.40 ms",
         "template     ▏                                             0.30 ms",
         "tokenise     ▏                              1,804 tok      2.10 ms",
@@ -100,12 +99,14 @@ def test_the_phases_of_a_finished_answer_stand_in_columns() -> None:
 def test_an_answer_stopped_in_prefill_says_what_is_missing_and_why() -> None:
     stopped = answer_of(stories.stopped_in_prefill())
     assert texts(phase_lines(stopped, 66))[6:10] == [
-        "prefill      █████████████████     256 tok  256 tok/s       1.20 s",
+        "prefill      █████████████████  256 of 604  256 tok/s       1.20 s",
         "first sample                       stopped in prefill          n/a",
         "decode                             stopped in prefill          n/a",
         "finish                             stopped in prefill          n/a",
     ]
-    assert doing_line(stopped, 80).plain == "stopped while reading the prompt, 40.0 ms after the key"
+    words = "stopped while reading: 256 of 604 read, kept for next time"
+    assert doing_line(stopped, 81).plain == f"{words}, 40.0 ms after the key"
+    assert doing_line(stopped, 70).plain == words
 
 
 def test_what_has_not_come_yet_is_a_dot_and_not_a_zero() -> None:
@@ -155,7 +156,7 @@ def test_the_headline_waits_then_writes_then_tells() -> None:
     assert headline(answer_of(PREFILL, 2500), 40).plain.rstrip() == "waiting  1.50 s"
     assert headline(answer_of(WRITING, 3700), 44).plain == "first token after  2.31 s    now  15.2 tok/s"
     assert headline(answer_of(stories.whole_session()), 46).plain == "first token after  2.31 s    wrote  14.8 tok/s"
-    assert headline(answer_of(stories.stopped_in_prefill()), 46).plain.rstrip() == "first token  n/a"
+    assert headline(answer_of(stories.stopped_in_prefill()), 46).plain.rstrip() == "stopped after  1.20 s"
 
 
 def test_in_a_narrow_window_words_give_way_to_figures() -> None:
@@ -164,15 +165,15 @@ def test_in_a_narrow_window_words_give_way_to_figures() -> None:
     assert headline(finished.answer, 36).plain == "wait  2.31 s       wrote  14.8 tok/s"
     assert texts(strip_lines(finished, 36)) == [
         "wait  2.31 s       wrote  14.8 tok/s",
-        "median 66.0 ms  worst 256 ms",
-        "CPU █ 98 %   this screen 3.0 %",
+        "gaps ▄▄▄▄█▄▄▄▄ 66.0 ms, worst 256 ms",
+        "CPU    █  98 %   this screen 3.0 %",
     ]
 
 
 def test_an_answer_that_waits_says_what_for() -> None:
     progress = LoadProgress(at_ns=ms(500), load_id=1, stage="file", done_bytes=61_000_000, total_bytes=98_362_432)
     loading = [*stories.session_facts()[:-1], progress, stories.submitted(600)]
-    assert doing_line(answer_of(loading, 700), 90).plain == "loading  62 %  58.2 MiB of 93.8 MiB  201 MiB/s  490 ms"
+    assert doing_line(answer_of(loading, 700), 90).plain == "loading  62 %  58.2 of 93.8 MiB  201 MiB/s  490 ms"
     queued = Queued(at_ns=ms(1001), answer_id=2, behind=(1,))
     behind = [*stories.session_facts(), stories.submitted(1000, 2), queued]
     assert doing_line(answer_of(behind, 1500, answer_id=2), 80).plain == "waiting for another answer"
@@ -186,7 +187,10 @@ def test_an_answer_that_waits_says_what_for() -> None:
     ("facts", "words"),
     [
         (stories.whole_session(), "first token after 2.31 s · 14.8 tok/s · 121 tokens"),
-        (stories.stopped_in_prefill(), "stopped while reading the prompt · 0 tokens"),
+        (
+            stories.stopped_in_prefill(),
+            "stopped while reading: 256 of 604 read, kept for next time · 0 tokens",
+        ),
         (stories.died_while_writing(), "failed · first token after 2.31 s · 15.2 tok/s · 50 tokens"),
     ],
 )
@@ -247,21 +251,29 @@ def test_a_model_is_named_once_and_gives_way(name: str, width: int, words: str) 
 
 
 def test_the_header_holds_name_model_place_and_context() -> None:
-    line = header_line(frame_of(stories.whole_session()), 100).plain
+    line = header_line(frame_of(stories.whole_session()), 116).plain
     assert line.startswith("homeai   Tiny · Q4_1 · 93.8 MiB  ")
-    assert line.endswith("  CPU, 2 threads   context ▰▰▰▰▰▱▱▱▱▱ 1,924 of 4,096")
-    assert len(line) == 100
-    assert header_line(frame_of(stories.whole_session()), 70).plain.endswith(" 47 %")
+    assert line.endswith("  CPU, 2 threads · ready     context ▰▰▰▰▰▱▱▱▱▱ 1,924 of 4,096")
+    assert len(line) == 116
+    assert header_line(frame_of(stories.whole_session()), 100).plain.endswith(" · ready     context 1,924 of 4,096")
+    assert header_line(frame_of(stories.whole_session()), 70).plain.endswith("  CPU, 2 threads · ready")
     assert "no model loaded" in header_line(frame_of([stories.SESSION]), 60).plain
 
 
-def test_the_machine_in_one_line_and_in_two() -> None:
+def test_the_machine_in_one_line_in_two_and_in_four() -> None:
     probes = frame_of(MACHINE).state.probes
-    assert machine_line(probes, 80).plain == "CPU █ 98 %   RAM 1.20 GiB of 24.0 GiB   this screen 3.0 %   engine 196 %"
-    assert machine_line(probes, 50).plain == "CPU █ 98 %   RAM 1.20 GiB of 24.0 GiB"
+    line = "CPU        █  98 %   RAM 1.20 of 24.0 GiB   this screen 3.0 %   engine 196 %"
+    assert machine_line(probes, 80).plain == line
+    assert machine_line(probes, 50).plain == "CPU    █  98 %   RAM 1.20 of 24.0 GiB"
     assert texts(machine_lines(probes, 56)) == [
-        "CPU █ 98 %                        engine 196 % of a core",
-        "RAM 1.20 GiB of 24.0 GiB     this screen 3.0 % of a core",
+        "CPU                █  98 %        engine 196 % of a core",
+        "RAM                ▁ 1.20 of 24.0 GiB  this screen 3.0 %",
+    ]
+    assert texts(machine_lines(probes, 80, 2)) == [
+        "CPU                            █ 100 %        98 %        engine 196 % of a core",
+        "                               █ 0                   this screen 3.0 % of a core",
+        "RAM                              24.0 GiB 1.20 GiB                    engine n/a",
+        "                               ▁ 0                               this screen n/a",
     ]
 
 
@@ -269,16 +281,15 @@ def test_what_the_machine_did_not_tell_is_not_a_zero() -> None:
     assert texts(machine_lines({}, 40)) == ["not measured yet", ""]
     silent = [Sample(at_ns=1, took_ns=1, probe=probe, values={}, missing={"*": "no"}) for probe in ("cpu", "memory")]
     lines = texts(machine_lines(frame_of([*silent]).state.probes, 60))
-    assert lines[0].startswith("CPU   n/a")
-    assert lines[0].endswith("engine n/a of a core")
-    assert lines[1].startswith("RAM n/a of n/a")
+    assert lines[0].split() == ["CPU", "n/a", "engine", "n/a", "of", "a", "core"]
+    assert lines[1].split()[:4] == ["RAM", "n/a", "of", "n/a"]
 
 
 def test_a_failed_load_leaves_no_figures_of_it() -> None:
     failed = LoadFailed(at_ns=ms(300), load_id=1, fault=Fault(code="load_failed", message="no"))
-    lines = texts(side_lines(frame_of([*stories.session_facts()[:-1], failed]), 56, 31))
+    lines = texts(side_lines(frame_of([*stories.session_facts()[:-1], failed]), 56, 40))
     assert not any("loaded in" in line for line in lines)
-    assert any("loaded in 131 ms" in line for line in texts(side_lines(frame_of(stories.session_facts()), 56, 31)))
+    assert any("loaded in 131 ms" in line for line in texts(side_lines(frame_of(stories.session_facts()), 56, 40)))
 
 
 def test_an_alert_says_what_happened_what_to_do_and_the_last_words() -> None:
@@ -299,14 +310,22 @@ def test_the_strip_is_three_lines_in_every_state(state: str, width: int) -> None
     assert all(line.cell_length <= width for line in lines)
 
 
-@pytest.mark.parametrize("state", EVERY_STATE)
-@pytest.mark.parametrize("height", [26, 31, 45])
-def test_the_side_panel_stays_in_its_place_and_always_shows_the_machine(state: str, height: int) -> None:
-    for width in (44, 56, 68):
-        lines = side_lines(frame_of([*EVERY_STATE[state], *MACHINE], 3000), width, height)
+@pytest.mark.parametrize("height", [16, 26, 31, 45, 60])
+@pytest.mark.parametrize("width", [44, 56, 80])
+def test_the_side_panel_keeps_every_part_in_its_place_and_always_shows_the_machine(width: int, height: int) -> None:
+    places: dict[str, set[int]] = {"total": set(), "reused  ": set(), "─ gaps between tokens": set(), "─ machine": set()}
+    for state, facts in EVERY_STATE.items():
+        lines = side_lines(frame_of([*facts, *MACHINE], 3000), width, height)
         assert all(line.cell_length <= width for line in lines)
-        assert len(lines) <= height
-        assert lines[-1].plain.startswith("RAM 1.20 GiB")
+        assert len(lines) == height
+        shown = texts(lines)
+        machine = next(y for y, line in enumerate(shown) if line.startswith("─ machine"))
+        assert {line[:3] for line in shown[machine + 1 :]} >= {"CPU", "RAM"}
+        for start, found in places.items():
+            if state not in ("nothing", "loaded") or start == "─ machine":
+                found |= {y for y, line in enumerate(shown) if line.startswith(start)}
+    # A window too low for all of it loses the middle, not the machine.
+    assert {start: len(found) for start, found in places.items()} == dict.fromkeys(places, 1) or height == 16
 
 
 @pytest.mark.parametrize("width", range(40, 140, 9))
@@ -322,8 +341,11 @@ def test_a_rule_fills_its_line(width: int) -> None:
 
 def test_the_worst_gap_stays_on_the_chart_of_a_finished_answer() -> None:
     lines = texts(side_lines(frame_of(stories.whole_session()), 56, 31))
-    chart = lines[lines.index(next(line for line in lines if "gaps between" in line)) + 1]
-    assert chart.strip() == "█"
+    at = lines.index(next(line for line in lines if "gaps between" in line))
+    assert lines[at + 1].split() == ["█", "132", "ms"]
+    # Cut at twice the median, marked right below, its length and its place in words.
+    assert lines[at + 3].index("▲") == lines[at + 1].index("█")
+    assert lines[at + 4] == "median 66.0 ms   ▲ worst 256 ms at token 61"
 
 
 def test_what_the_engine_put_where_is_one_line_a_device_with_what_is_known() -> None:

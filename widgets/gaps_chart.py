@@ -1,0 +1,80 @@
+"""The gaps between tokens as a chart, on a scale on which a steady stream is half high."""
+
+from __future__ import annotations
+
+from textual.content import Content
+
+from homeai import units
+from homeai.metrics.view import AnswerView, GapsView
+from widgets import charts
+from widgets.figures import ACCENT, MUTED, STRONG
+
+AXIS = 9
+_WARNING = "$warning"
+_CUT, _WORST, _TOGETHER = "▴", "▲", "▔"
+
+
+def scale_ns(gaps: GapsView) -> int:
+    """The top of the chart: twice the median. What is longer is cut there, and marked."""
+    return max(2 * (gaps.median_ns or 0), 1)
+
+
+def gap_lines(answer: AnswerView, width: int, rows: int, *, marks: bool = True) -> list[Content]:
+    """`rows` lines of bars with their scale, a line of marks below them, and the figures in words."""
+    gaps = answer.gaps
+    if not gaps.bars_ns:
+        words = Content.styled("none yet" if answer.live else "too few tokens", MUTED)
+        return [*(Content("") for _ in range(rows + marks)), words]
+    cells = max(1, width - AXIS)
+    top = scale_ns(gaps)
+    bars, shared = _columns(answer, cells)
+    drawn = charts.bars(bars, cells, rows, top)
+    lines = []
+    for row, line in enumerate(drawn):
+        # The top of the scale stands at its top, the median at its own height: the upper edge of the lower half.
+        axis = units.span(top) if row == 0 else units.span(gaps.median_ns) if row == rows // 2 else ""
+        lines.append(Content.assemble((line, ACCENT), (axis.rjust(AXIS), MUTED)))
+    return [*lines, *([_marks(bars, shared, gaps, top)] if marks else []), gap_words(gaps, width)]
+
+
+def gap_words(gaps: GapsView, width: int) -> Content:
+    """`median 66.1 ms   ▲ worst 210 ms at token 37`."""
+    words = Content.assemble(
+        ("median ", MUTED),
+        units.span(gaps.median_ns),
+        ("   ", ""),
+        (f"{_WORST} ", _WARNING),
+        ("worst ", MUTED),
+        units.span(gaps.worst_ns),
+    )
+    if gaps.worst_at is not None:
+        words = Content.assemble(words, (f" at token {units.count(gaps.worst_at)}", MUTED))
+    return words.truncate(width, ellipsis=True)
+
+
+def gap_row(answer: AnswerView, width: int) -> Content:
+    """One row of the chart, for a line that has no room for more."""
+    bars, _ = _columns(answer, width)
+    return Content.styled(charts.blocks(bars, width, scale_ns(answer.gaps)), ACCENT)
+
+
+def _columns(answer: AnswerView, cells: int) -> tuple[list[float | None], list[bool]]:
+    """One bar a gap while they come in; squeezed once all are there, so that the worst one is among them."""
+    bars, shared = answer.gaps.bars_ns, answer.gaps.bars_shared
+    if answer.live:
+        bars, shared = bars[-cells:], shared[-cells:]
+    return charts.squeezed(bars, cells), [bool(flag) for flag in charts.squeezed(shared, cells)]
+
+
+def _marks(bars: list[float | None], shared: list[bool], gaps: GapsView, top: int) -> Content:
+    signs = [_TOGETHER if flag else " " for flag in shared] or [" "] * len(bars)
+    worst = bars.index(gaps.worst_ns) if gaps.worst_ns in bars else -1
+    line = Content("")
+    for index, (sign, value) in enumerate(zip(signs, bars, strict=True)):
+        if index == worst:
+            line += Content.styled(_WORST, f"{STRONG} {_WARNING}")
+        elif value is not None and value > top:
+            line += Content.styled(_CUT, _WARNING)
+        else:
+            line += Content.styled(sign, MUTED)
+    return line

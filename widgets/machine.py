@@ -1,0 +1,121 @@
+"""The machine as lines: what the processor did in the last minute, what is in memory, and whose share that is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from textual.content import Content
+
+from homeai import units
+from homeai.events import Sample
+from homeai.metrics.state import ProbeState
+from homeai.metrics.status import lately
+from widgets import charts
+from widgets.figures import ACCENT, MUTED, columns, size_of
+
+MINUTE_NS = 60_000_000_000
+SCALE = "last minute, 0 to 100 %"
+_LABEL = 4
+
+
+def machine_lines(probes: Mapping[str, ProbeState], width: int, rows: int = 1) -> list[Content]:
+    """Processor and memory, `rows` lines each: a chart of the last minute, the figure now, and two shares of it.
+
+    Shares of the processor are of one core: 200 % is two, so that threads can be read off.
+    """
+    cpu, memory = probes.get("cpu"), probes.get("memory")
+    if cpu is None and memory is None:
+        return [Content.styled("not measured yet", MUTED), *(Content("") for _ in range(2 * rows - 1))]
+    total = None if memory is None else memory.last.values.get("total_bytes")
+    used = None if memory is None else memory.last.values.get("used_bytes")
+    screen = "this screen " if width >= 52 else "screen "
+    shares = [("engine ", _of_core(cpu, "engine")), (screen, _of_core(cpu, "program"))]
+    if rows == 1:
+        # One share a line: the engine's beside the machine's processor, the screen's below it.
+        in_use = Content(size_of(used, total))
+        room = width - _LABEL - 1 - in_use.cell_length - 2 - len(screen) - len(shares[1][1])
+        cells = max(6, min(24, room))
+        lines = [
+            Content.assemble(("CPU ", MUTED), *_chart(cpu, "machine_percent", 100.0, cells, 1), f" {_now(cpu):>5}"),
+            Content.assemble(("RAM ", MUTED), *_chart(memory, "used_bytes", total, cells, 1), " ", in_use),
+        ]
+        return [columns(line, _share(*share, width, line), width) for line, share in zip(lines, shares, strict=True)]
+    cells = min(40, max(8, width - 52))
+    of_core = [Content.assemble((words, MUTED), share, (" of a core", MUTED)) for words, share in shares]
+    resident = [
+        Content.assemble((words, MUTED), units.size(None if memory is None else memory.last.values.get(name)))
+        for words, name in (("engine ", "engine_rss_bytes"), ("this screen ", "program_rss_bytes"))
+    ]
+    return [
+        *_tall("CPU", _chart(cpu, "machine_percent", 100.0, cells, rows), _now(cpu), "100 %", of_core, width),
+        *_tall("RAM", _chart(memory, "used_bytes", total, cells, rows), units.size(used), units.size(total), resident,
+               width),
+    ]  # fmt: skip
+
+
+def machine_line(probes: Mapping[str, ProbeState], width: int, last: Content | None = None) -> Content:
+    """The same in one line, as much of it as fits, and `last` at its end."""
+    end = last or Content("")
+    line, room = Content(""), width - (end.cell_length + 2 if end else 0)
+    for piece in _pieces(probes, 8 if width >= 60 else 4):
+        longer = Content.assemble(line, "   " if line else "", piece)
+        if longer.cell_length <= room:
+            line = longer
+    return columns(line, end, width) if end else line
+
+
+def _pieces(probes: Mapping[str, ProbeState], cells: int) -> list[Content]:
+    """In the order of what to leave out last."""
+    pieces: list[Content] = []
+    cpu, memory = probes.get("cpu"), probes.get("memory")
+    if cpu is not None:
+        chart = _chart(cpu, "machine_percent", 100.0, cells, 1)
+        pieces.append(Content.assemble(("CPU ", MUTED), *chart, f" {_now(cpu):>5}"))
+    if memory is not None:
+        values = memory.last.values
+        in_use = size_of(values.get("used_bytes"), values.get("total_bytes"))
+        pieces.append(Content.assemble(("RAM ", MUTED), in_use))
+    if cpu is not None:
+        pieces.append(Content.assemble(("this screen ", MUTED), _of_core(cpu, "program")))
+        pieces.append(Content.assemble(("engine ", MUTED), _of_core(cpu, "engine")))
+    return pieces
+
+
+def _tall(label: str, chart: list[Content], now: str, top: str, shares: list[Content], width: int) -> list[Content]:
+    lines = []
+    for row, bar in enumerate(chart):
+        scale = top if row == 0 else "0" if row == len(chart) - 1 else ""
+        left = Content.assemble(
+            (label.ljust(_LABEL) if row == 0 else " " * _LABEL, MUTED),
+            bar,
+            (f" {scale:<8}", MUTED),
+            f"{now:>9}" if row == 0 else "",
+        )
+        lines.append(columns(left, shares[row] if row < len(shares) else Content(""), width))
+    return lines
+
+
+def _chart(probe: ProbeState | None, name: str, top: float | None, cells: int, rows: int) -> list[Content]:
+    if probe is None or not top:
+        return [Content(" " * cells)] * rows
+    values = lately(probe, name, cells, MINUTE_NS // cells)
+    return [Content.styled(row, ACCENT) for row in charts.bars(values, cells, rows, top)]
+
+
+def _share(words: str, share: str, width: int, line: Content) -> Content:
+    piece = Content.assemble((words, MUTED), share)
+    longer = Content.assemble(piece, (" of a core", MUTED))
+    return longer if line.cell_length + longer.cell_length < width else piece
+
+
+def _now(cpu: ProbeState | None) -> str:
+    return _percent(None if cpu is None else cpu.last, "machine_percent")
+
+
+def _of_core(cpu: ProbeState | None, whose: str) -> str:
+    return _percent(None if cpu is None else cpu.last, f"{whose}_percent_of_core")
+
+
+def _percent(sample: Sample | None, name: str) -> str:
+    value = None if sample is None else sample.values.get(name)
+    return units.MISSING if value is None else units.percent(value / 100)

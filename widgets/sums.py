@@ -1,0 +1,84 @@
+"""The main figures of an answer as the sums they are, in one line each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from textual.content import Content
+
+from homeai import units
+from homeai.metrics.view import AnswerView, PhaseRow
+from widgets.figures import MUTED, STRONG
+
+_SHARE_OF_A_TERM = 0.05
+"""A phase that took less of the wait goes into the rest."""
+_BEFORE_THE_FIRST = ("start", "load", "queue", "template", "tokenise", "prefill", "first_sample")
+
+
+def first_token_sum(view: AnswerView, width: int) -> Content | None:
+    """`first token 2.31 s = prefill 2.31 (604 tok, 261/s) + rest 0.00`; None before it, or where that does not fit."""
+    if view.ttft_ns is None:
+        return None
+    number, unit = _scale(view.ttft_ns)
+    rows = [row for row in view.rows if row.name in _BEFORE_THE_FIRST and row.span_ns]
+    terms = [row for row in rows if row.name == "prefill" or (row.span_ns or 0) >= _SHARE_OF_A_TERM * view.ttft_ns]
+    rest = view.ttft_ns - sum(row.span_ns or 0 for row in terms)
+    for detail in (2, 1, 0):
+        words = [f"{row.label} {number(row.span_ns or 0)}{_tokens(row, detail)}" for row in terms]
+        line = Content.assemble(
+            ("first token ", MUTED),
+            (f"{number(view.ttft_ns)} {unit}", STRONG),
+            (" = " + " + ".join([*words, f"rest {number(rest)}"]), MUTED),
+        )
+        if line.cell_length <= width:
+            return line
+    return None
+
+
+def _scale(whole_ns: int) -> tuple[Callable[[int], str], str]:
+    """How to write the parts of a span, all alike, so that they can be added up; and their unit."""
+    if whole_ns < 999_500_000:
+        return (lambda span_ns: f"{span_ns / 1e6:.1f}"), "ms"
+    digits = 2 if whole_ns < 99_950_000_000 else 0
+    return (lambda span_ns: f"{span_ns / 1e9:,.{digits}f}"), "s"
+
+
+def _tokens(row: PhaseRow, detail: int) -> str:
+    if row.name != "prefill" or not row.tokens or detail == 0:
+        return ""
+    rate = f", {units.significant(row.rate_tps)}/s" if row.rate_tps is not None and detail > 1 else ""
+    return f" ({units.count(row.tokens)} tok{rate})"
+
+
+def worked_out(view: AnswerView, width: int) -> list[Content]:
+    """How the main figures come about: five lines, each a sum with this answer's own numbers.
+
+    The lines of those that are not known yet are empty, so that nothing below them moves.
+    """
+    first = first_token_sum(view, width)
+    spans = {row.name: row.span_ns for row in view.rows}
+    prompt = view.prompt
+    reading = writing = reused = whole = ""
+    if prompt is not None and prompt.rate_tps is not None and not view.live and spans["prefill"] is not None:
+        reading = (
+            f"read {units.rate(prompt.rate_tps)} = {units.count(prompt.done)} new tokens / "
+            f"{units.span(prompt.done * 1e9 / prompt.rate_tps)}"
+        )
+    if view.decode_tps is not None:
+        writing = (
+            f"wrote {units.rate(view.decode_tps)} = ({units.count(view.tokens)} tokens - 1) / "
+            f"{units.span(spans['decode'])}"
+        )
+    if prompt is not None and prompt.reused:
+        saved = f"; about {units.span(prompt.saved_ns)} saved" if prompt.saved_ns is not None else ""
+        reused = (
+            f"reused {units.percent(prompt.reused / prompt.prompt)} = {units.count(prompt.reused)} / "
+            f"{units.count(prompt.prompt)} tokens of the prompt{saved}"
+        )
+    if view.end_to_end_tps is not None:
+        whole = (
+            f"in all {units.rate(view.end_to_end_tps)} = {units.count(view.tokens)} tokens / "
+            f"{units.span(view.total_ns)}, waiting included"
+        )
+    rest = [Content.styled(words, MUTED).truncate(width, ellipsis=True) for words in (reading, writing, reused, whole)]
+    return [Content("") if first is None else first.stylize(MUTED), *rest]
