@@ -91,6 +91,36 @@ class Placement(Part, frozen=True, kw_only=True):
     compute_bytes: int | None = None
 
 
+class Attention(Part, frozen=True, kw_only=True):
+    """Layers of a model that attend alike: `layers` of them."""
+
+    layers: int
+    heads: int
+    """Query heads."""
+    kv_heads: int
+    """Key/value heads; several query heads share one."""
+    key_length: int
+    value_length: int
+    """Numbers of one key, and of one value, of one head."""
+    window: int | None = None
+    """How many tokens back these layers look; None for all."""
+
+
+class ModelShape(Part, frozen=True, kw_only=True):
+    """What of a model one token makes the engine read and compute, from the header of its file."""
+
+    weight_bytes: int
+    """Bytes of weights read for one decoded token: of a mixture of experts those of the experts that it uses."""
+    body_params: int
+    """Weights that every token is multiplied with: without embedding, output head and unused experts."""
+    head_params: int
+    """Weights of the output head, which only tokens with an output need."""
+    attention: tuple[Attention, ...] | None = None
+    """None where the model keeps no plain keys and values (latent attention); empty where it keeps none at all."""
+    experts: int = 0
+    experts_used: int = 0
+
+
 class ModelFacts(Part, frozen=True, kw_only=True):
     """The loaded model, from its own header and the engine."""
 
@@ -106,6 +136,8 @@ class ModelFacts(Part, frozen=True, kw_only=True):
     """Where the chat template comes from: `model`, or the name of the fallback."""
     rolls_back: bool = True
     """False for recurrent and hybrid models, which cannot drop the tail of what they have read."""
+    shape: ModelShape | None = None
+    """None where the header does not tell."""
 
 
 class EngineFacts(Part, frozen=True, kw_only=True):
@@ -125,6 +157,52 @@ class EngineFacts(Part, frozen=True, kw_only=True):
     kv_type_v: str | None = None
     context: int | None = None
     sequences: int = 1
+    cores: int | None = None
+    """Physical cores that the engine may compute on."""
+
+
+class Step(Part, frozen=True, kw_only=True):
+    """How long one computation of `tokens` tokens takes behind `depth` tokens of context: the median of repeats."""
+
+    tokens: int
+    depth: int = 0
+    took_ns: int
+
+
+class Ceilings(Part, frozen=True, kw_only=True):
+    """What this machine can do with one model, as it was measured."""
+
+    steps: tuple[Step, ...] = ()
+    read_bytes_per_s: float | None = None
+    """How fast all cores together read main memory; None where the model is not in main memory alone."""
+    measured_at: str = ""
+    """Wall time, ISO 8601."""
+
+
+class Divergence(Part, frozen=True, kw_only=True):
+    """Where a prompt parts from what the cache holds of the same chat, and why."""
+
+    at: int
+    """The first token that differs, from 0."""
+    held: int
+    """How many tokens of this chat the cache held after its last answer."""
+    message: int | None = None
+    """The message that this token lies in, from 0, the system message included; None inside the template's own text."""
+    role: Literal["system", "user", "assistant"] | None = None
+    why: Literal[
+        "edited",
+        "regenerated",
+        "system_changed",
+        "reasoning_dropped",
+        "trimmed",
+        "cannot_roll_back",
+        "retokenised",
+        "evicted",
+    ]
+    """`edited`: a message says something else; `regenerated`: an answer was replaced; `reasoning_dropped`: the template
+    leaves out the reasoning of earlier answers; `trimmed`: messages are missing; `cannot_roll_back`: the model cannot
+    forget only the end of what it read; `retokenised`: the same words became other tokens; `evicted`: another chat
+    needed the room."""
 
 
 class Parts(Part, frozen=True, kw_only=True):
@@ -318,6 +396,8 @@ class Tokenised(Fact, frozen=True, kw_only=True, tag="tokenised"):
     context: int
     context_used_others: int = 0
     """KV cells that other sequences hold in the same unified cache."""
+    divergence: Divergence | None = None
+    """Where it parts from what the sequence held of the same chat; None when nothing was lost, or of another chat."""
 
 
 class ChunkProgress(Fact, frozen=True, kw_only=True, tag="chunk_progress"):
@@ -347,6 +427,8 @@ class Prefilled(Fact, frozen=True, kw_only=True, tag="prefilled"):
     shared: bool = False
     """The iteration also held tokens of other answers."""
     major_faults: int | None = None
+    cpu_ns: int | None = None
+    """Processor time of the engine in this span, all its threads together."""
 
 
 class Tokens(Fact, frozen=True, kw_only=True, tag="tokens"):
@@ -381,6 +463,35 @@ class Text(Fact, frozen=True, kw_only=True, tag="text"):
     """How many visible characters a record without words left out of `text`."""
 
 
+class SlowStep(Fact, frozen=True, kw_only=True, tag="slow_step"):
+    """A token came much later after the one before than usual; told only of such tokens, with what explains it."""
+
+    answer_id: int
+    token: int
+    """Its index in the answer, from 0."""
+    took_ns: int
+    usual_ns: int
+    """The running mean of the gaps before it."""
+    cpu_ns: int | None = None
+    """Processor time of the engine meanwhile, all its threads together."""
+    major_faults: int | None = None
+    other_tokens: int = 0
+    """Tokens of other answers that the engine computed meanwhile."""
+    context_used: int = 0
+    """Tokens of this answer's sequence in the cache, this one included."""
+
+
+class Expected(Fact, frozen=True, kw_only=True, tag="expected"):
+    """What was expected of an answer once the length of its prompt was known, before any of it was read."""
+
+    answer_id: int
+    ttft_ns: int | None = None
+    """From the submit to the first token, with what had passed already."""
+    decode_tps: float | None = None
+    basis: Literal["calibration", "session"]
+    """What it rests on: this machine's measured ceilings, or the rates of this session's earlier answers."""
+
+
 class StopRequested(Fact, frozen=True, kw_only=True, tag="stop_requested"):
     """The user asked to stop this answer."""
 
@@ -397,6 +508,8 @@ class Ended(Fact, frozen=True, kw_only=True, tag="ended"):
     """Tokens of this sequence in the KV cache now; what the next prompt can reuse."""
     parts: Parts | None = None
     """Of an answer that was cut short: what the phase it was cut in was spent on since its last fact."""
+    cpu_ns: int | None = None
+    """Processor time of the engine from the first token to the last, all its threads together."""
 
 
 # --- the machine ------------------------------------------------------------------------------------------------------
@@ -413,6 +526,23 @@ class Sample(Fact, frozen=True, kw_only=True, tag="sample"):
     """What is no number: names and ids of devices. All of them when one changed, none while all are as before."""
     cpu_ns: int = 0
     """Processor time that the reading itself cost; `took_ns` also holds the waiting for a driver."""
+
+
+class Measured(Fact, frozen=True, kw_only=True, tag="measured"):
+    """One computation of a calibration: `took_ns` of every repeat, in the order in which they ran."""
+
+    measure_id: int
+    tokens: int
+    depth: int
+    took_ns: tuple[int, ...]
+    """Empty where it did not fit into the context, or failed."""
+
+
+class Calibrated(Fact, frozen=True, kw_only=True, tag="calibrated"):
+    """What this machine can do with the model of this path; measured now, or read from an earlier calibration."""
+
+    path: str
+    ceilings: Ceilings
 
 
 AnyFact = (
@@ -435,9 +565,13 @@ AnyFact = (
     | Prefilled
     | Tokens
     | Text
+    | SlowStep
+    | Expected
     | StopRequested
     | Ended
     | Sample
+    | Measured
+    | Calibrated
 )
 
 

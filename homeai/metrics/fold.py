@@ -16,15 +16,18 @@ from msgspec.structs import replace as replace_fact
 from homeai.events import (
     AnyFact,
     Began,
+    Calibrated,
     ChunkProgress,
     Ended,
     EngineEnded,
     EngineReady,
     EngineStarting,
+    Expected,
     LoadEnded,
     LoadFailed,
     LoadProgress,
     LoadStarted,
+    Measured,
     Notice,
     Parts,
     Prefilled,
@@ -32,6 +35,7 @@ from homeai.events import (
     Renamed,
     Sample,
     SessionStarted,
+    SlowStep,
     StopRequested,
     Submitted,
     Templated,
@@ -63,8 +67,23 @@ READING_MAX = 1e18
 """No reading of a home machine is larger, in any unit: what is (or is NaN) was misread, and would spoil the mean."""
 NOTICES = 200
 """Notices kept."""
+SLOW_STEPS = 200
+"""Slow tokens kept of each answer, the first ones; how many came later is of no more use."""
 
-WorkFact = Queued | Began | Templated | Tokenised | ChunkProgress | Prefilled | Tokens | Text | StopRequested | Ended
+WorkFact = (
+    Queued
+    | Began
+    | Templated
+    | Tokenised
+    | Expected
+    | ChunkProgress
+    | Prefilled
+    | Tokens
+    | SlowStep
+    | Text
+    | StopRequested
+    | Ended
+)
 AnswerFact = Submitted | WorkFact
 EngineFact = EngineStarting | EngineReady | EngineEnded
 LoadFact = LoadStarted | LoadProgress | LoadEnded | LoadFailed
@@ -75,7 +94,7 @@ def fold(state: SessionState, fact: AnyFact) -> SessionState:
     match fact:
         case Tokens() | Text() | Prefilled() | Queued() | Began() | Templated() | Tokenised() | Ended():
             return _answer_fact(state, fact)
-        case ChunkProgress():
+        case ChunkProgress() | SlowStep() | Expected():
             return _answer_fact(state, fact)
         case Submitted() | StopRequested():
             return _answer_fact(state, fact)
@@ -89,6 +108,10 @@ def fold(state: SessionState, fact: AnyFact) -> SessionState:
             return replace(state, notices=(*state.notices[1 - NOTICES :], fact))
         case Renamed():
             return replace(state, title=fact.title or None)
+        case Calibrated():
+            return replace(state, ceilings=MappingProxyType({**state.ceilings, fact.path: fact.ceilings}))
+        case Measured():
+            return state
         case SessionStarted():
             return state if fact == state.sitting else _sitting(state, fact)
 
@@ -215,6 +238,10 @@ def _told(answer: AnswerState, fact: WorkFact) -> AnswerState:
             return replace(answer, prefill=_more_prefill(answer.prefill, fact))
         case ChunkProgress():
             return replace(answer, chunk_progress=fact)
+        case SlowStep():
+            return replace(answer, slow_steps=(*answer.slow_steps, fact)[:SLOW_STEPS])
+        case Expected():
+            return replace(answer, expected=answer.expected or fact)
         case Queued():
             return replace(answer, queued=answer.queued or fact)
         case Began():
@@ -246,6 +273,7 @@ def _more_prefill(prefill: PrefillState | None, fact: Prefilled) -> PrefillState
             parts=fact.parts,
             shared=fact.shared,
             major_faults=fact.major_faults,
+            cpu_ns=fact.cpu_ns,
         )
     if fact.at_ns <= prefill.ended_at_ns:
         return prefill
@@ -260,6 +288,7 @@ def _more_prefill(prefill: PrefillState | None, fact: Prefilled) -> PrefillState
         parts=prefill.parts + fact.parts,
         shared=prefill.shared or fact.shared,
         major_faults=(prefill.major_faults or 0) + (fact.major_faults or 0) if told else None,
+        cpu_ns=None if prefill.cpu_ns is None or fact.cpu_ns is None else prefill.cpu_ns + fact.cpu_ns,
     )
 
 

@@ -9,11 +9,13 @@ from typing import Any, Literal
 
 from homeai.events import (
     Began,
+    Ceilings,
     ChunkProgress,
     Ended,
     EngineEnded,
     EngineReady,
     EngineStarting,
+    Expected,
     LoadEnded,
     LoadFailed,
     LoadProgress,
@@ -23,6 +25,7 @@ from homeai.events import (
     Queued,
     Sample,
     SessionStarted,
+    SlowStep,
     StopRequested,
     Submitted,
     Templated,
@@ -136,6 +139,8 @@ class PrefillState:
     shared: bool
     major_faults: int | None = None
     """Page faults that waited for a disk; None when any chunk did not tell them."""
+    cpu_ns: int | None = None
+    """Processor time of the engine, all its threads together; None when any chunk did not tell it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,10 +196,13 @@ class AnswerState:
     began: Began | None = None
     templated: Templated | None = None
     tokenised: Tokenised | None = None
+    expected: Expected | None = None
     prefill: PrefillState | None = None
     chunk_progress: ChunkProgress | None = None
     """The newest estimate from inside a chunk; out of date once `prefill` is further."""
     tokens: TokenState = TokenState()
+    slow_steps: tuple[SlowStep, ...] = ()
+    """Tokens that came late; bounded by `fold.SLOW_STEPS`."""
     answer_pieces: Series[str] = field(default_factory=Series)
     reasoning_pieces: Series[str] = field(default_factory=Series)
     first_text: Text | None = None
@@ -250,3 +258,5 @@ class SessionState:
     answers: MappingProxyType[int, AnswerState] = field(default_factory=_nothing)
     """By id, in the order in which they first appeared."""
     probes: MappingProxyType[str, ProbeState] = field(default_factory=_nothing)
+    ceilings: MappingProxyType[str, Ceilings] = field(default_factory=_nothing)
+    """What this machine can do with a model, by the model's path."""

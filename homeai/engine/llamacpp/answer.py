@@ -41,6 +41,8 @@ class Slot:
     ids: list[int] = field(default_factory=list)
     used_at_ns: int = 0
     answer: Answer | None = None
+    chat_id: int | None = None
+    """Whose tokens these are."""
 
 
 @dataclass(slots=True, eq=False)
@@ -65,6 +67,14 @@ class Answer:
     """Prompt tokens evaluated so far, not counting reused ones."""
     retried: bool = False
     faults: int | None = None
+    """Of the process, when it was last looked at; `cpu_ns` and `computed` alike."""
+    cpu_ns: int = 0
+    decode_cpu_ns: int = 0
+    """Processor time of the process at the first token."""
+    computed: int = 0
+    sampled_at_ns: int = 0
+    usual_ns: float = 0.0
+    """The running mean of the gaps between its tokens."""
 
     @property
     def id(self) -> int:

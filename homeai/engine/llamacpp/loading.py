@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,12 +11,15 @@ from pathlib import Path
 from homeai.clock import now_ns
 from homeai.engine.backend import Emit
 from homeai.engine.llamacpp import library
-from homeai.engine.llamacpp.native import KV_BYTES, Context, Model
+from homeai.engine.llamacpp.native import Context, Model
 from homeai.engine.llamacpp.placement import TELLING, Layout, read_layout
 from homeai.engine.llamacpp.prompting import PromptMaker
 from homeai.engine.wire import Load
 from homeai.errors import EngineError
-from homeai.events import EngineFacts, LoadEnded, LoadProgress, LoadStage, ModelFacts, PageCache
+from homeai.events import EngineFacts, LoadEnded, LoadProgress, LoadStage, ModelFacts, ModelShape, Notice, PageCache
+from homeai.metrics.roofline import kv_bytes_per_token
+from homeai.models.shape import read_shape
+from homeai.platform.cores import usable_cores
 from homeai.platform.paging import major_faults, resident_fraction, resident_pages
 from homeai.units import count, size
 
@@ -89,6 +92,7 @@ def load(request: Load, emit: Emit, log: LogTail) -> Loaded:
             code="load_failed",
             help="Check the disk, or choose another model.",
         ) from problem
+    shape = _ShapeReader(paths)
     try:
         model = Model(
             list(request.files),
@@ -107,11 +111,13 @@ def load(request: Load, emit: Emit, log: LogTail) -> Loaded:
         wanted = options.context or model.context_trained
         on_gpu = (read_layout(log.lines).layers_offloaded or 0) > 0
         if not on_gpu:
-            _refuse_what_cannot_fit(model, request, wanted)
+            _refuse_what_cannot_fit(shape.shape, model, request, wanted)
         context = _create_context(model, request, wanted, log)
     except BaseException:
         model.close()
         raise
+    if wanted not in (context.size, model.context_trained):
+        emit(_rounded(wanted, context.size))
     prompts = PromptMaker(model, emit)
     context_end_ns = now_ns()
     progress.tell("warmup", None, force=True)
@@ -130,10 +136,27 @@ def load(request: Load, emit: Emit, log: LogTail) -> Loaded:
         page_cache=cache,
         cached_fraction=cached,
         major_faults=None if faults_before is None or faults_after is None else faults_after - faults_before,
-        model=_model_facts(model, request, prompts.template_name),
+        model=_model_facts(model, shape.shape, request, prompts.template_name),
         engine=_engine_facts(request, context, layout),
     )
     return Loaded(model=model, context=context, prompts=prompts, facts=facts, on_gpu=on_gpu)
+
+
+class _ShapeReader:
+    """Reads the header while llama.cpp loads: 11 ms for the starter model, 40 for one with 150,000 tokens."""
+
+    def __init__(self, paths: list[Path]) -> None:
+        self._shape: ModelShape | None = None
+        self._thread = threading.Thread(target=self._read, args=(paths,), name="shape", daemon=True)
+        self._thread.start()
+
+    def _read(self, paths: list[Path]) -> None:
+        self._shape = read_shape(paths)
+
+    @property
+    def shape(self) -> ModelShape | None:
+        self._thread.join()
+        return self._shape
 
 
 class _Progress:
@@ -229,25 +252,9 @@ def _create_context(model: Model, request: Load, wanted: int, log: LogTail) -> C
         ) from problem
 
 
-def kv_bytes_per_token(model: Model, kv_type_k: str, kv_type_v: str) -> float | None:
-    """Bytes of KV cache a token takes: layers x KV heads x (key length x bytes + value length x bytes).
-
-    None where the model keeps no plain keys and values (recurrent, hybrid, latent attention).
-    """
-    arch = model.metadata("general.architecture") or ""
-    if not model.rolls_back or model.metadata(f"{arch}.attention.kv_lora_rank"):
-        return None
-    head = model.embedding // max(model.heads, 1)
-    key = int(model.metadata(f"{arch}.attention.key_length") or head)
-    value = int(model.metadata(f"{arch}.attention.value_length") or head)
-    # One number for all layers, or a list with one for each.
-    heads = json.loads(model.metadata(f"{arch}.attention.head_count_kv") or str(model.heads_kv))
-    all_heads = sum(heads) if isinstance(heads, list) else heads * model.layers
-    return float(all_heads * (key * KV_BYTES[kv_type_k] + value * KV_BYTES[kv_type_v]))
-
-
-def _refuse_what_cannot_fit(model: Model, request: Load, wanted: int) -> None:
-    per_token = kv_bytes_per_token(model, request.options.kv_type_k, request.options.kv_type_v)
+def _refuse_what_cannot_fit(shape: ModelShape | None, model: Model, request: Load, wanted: int) -> None:
+    options = request.options
+    per_token = kv_bytes_per_token(shape, options.kv_type_k, options.kv_type_v) if shape is not None else None
     if not per_token or per_token * wanted < 256 * 1024 * 1024:
         return
     free = _available_bytes()
@@ -267,6 +274,13 @@ def _refuse_what_cannot_fit(model: Model, request: Load, wanted: int) -> None:
         )
 
 
+def _rounded(wanted: int, made: int) -> Notice:
+    """What to tell of a context that llama.cpp made larger than it was asked to."""
+    rule = "The smallest context is 256" if wanted < 256 else "llama.cpp makes contexts in steps of 256"
+    message = f"{rule} tokens; it is {count(made)} now, in place of {count(wanted)}."
+    return Notice(at_ns=now_ns(), code="context_rounded", message=message)
+
+
 _MORE_MEMORY = "It needs more memory than is free: --gpu-layers N puts less on the GPU, --context N shortens the cache."
 
 
@@ -283,7 +297,7 @@ def _reason(log: LogTail) -> str:
     return rest if colon and " " not in name else text
 
 
-def _model_facts(model: Model, request: Load, template: str) -> ModelFacts:
+def _model_facts(model: Model, shape: ModelShape | None, request: Load, template: str) -> ModelFacts:
     arch = model.metadata("general.architecture")
     return ModelFacts(
         name=request.name,
@@ -296,6 +310,7 @@ def _model_facts(model: Model, request: Load, template: str) -> ModelFacts:
         context_trained=model.context_trained,
         template=template,
         rolls_back=model.rolls_back,
+        shape=shape,
     )
 
 
@@ -317,4 +332,5 @@ def _engine_facts(request: Load, context: Context, layout: Layout) -> EngineFact
         kv_type_v=options.kv_type_v,
         context=context.size,
         sequences=options.sequences,
+        cores=usable_cores().usable,
     )

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Sequence
+from time import process_time_ns
 
 from homeai.clock import now_ns
 from homeai.engine.backend import Emit
-from homeai.engine.llamacpp.answer import COMPUTE, IDLE, SAMPLE, TEXT, WAIT_OTHER, Answer, Slot
+from homeai.engine.llamacpp.answer import COMPUTE, IDLE, SAMPLE, TEXT, WAIT_OTHER, Answer, Slot, common_prefix
 from homeai.engine.llamacpp.cache import SlotPool
+from homeai.engine.llamacpp.divergence import Held, divergence
 from homeai.engine.llamacpp.loading import Loaded
 from homeai.engine.llamacpp.native import ABORTED, DECODED, NO_SLOT, Run
 from homeai.engine.llamacpp.plan import Budget, Share, plan
@@ -25,12 +27,14 @@ from homeai.events import (
     Began,
     Channel,
     ChunkProgress,
+    Divergence,
     Ended,
     Fault,
     FinishReason,
     Notice,
     Prefilled,
     Queued,
+    SlowStep,
     Text,
     Tokenised,
     Tokens,
@@ -41,6 +45,13 @@ from homeai.units import count
 
 PROGRESS_NS = 250_000_000
 """Progress inside a long chunk is told this often."""
+
+SLOW_TIMES, SLOW_NS = 2.5, 20_000_000
+"""A gap is told as slow from this many times the usual one on, and when it is longer by so much: 2 to 3 in 1,000 tokens
+on an idle machine."""
+
+USUAL_AFTER = 4
+"""Gaps before the usual one is known."""
 
 
 class Scheduler:
@@ -65,6 +76,10 @@ class Scheduler:
         self._queue: deque[tuple[Ask, int]] = deque()
         self._live: list[Answer] = []
         self._interrupted: set[int] = set()
+        self._held: dict[int, Held] = {}
+        """By chat: what the cache held of it when its last answer ended."""
+        self._computed = 0
+        """Tokens computed so far, of all answers."""
         self._wants_room = False
         """The first in the queue fits only when a live answer has ended."""
         self._lap_at_ns = now_ns()
@@ -115,6 +130,7 @@ class Scheduler:
             self.stop(answer_id)
         for slot in self._pool.slots:
             self._pool.cut(slot, 0)
+        self._held.clear()
 
     def step(self) -> None:
         """Advance by one iteration."""
@@ -174,7 +190,9 @@ class Scheduler:
         assert slot is not None
         held = len(slot.ids)
         fits = 0 < len(ids) <= size
+        parting = self._parting(request, slot, ids)
         reused = self._pool.reuse(slot, ids) if fits else 0
+        slot.chat_id = request.chat_id
         chooser = TokenChooser(request.sampler, ids, self._vocabulary.size)
         self._emit(Began(at_ns=began_at_ns, answer_id=request.answer_id, seed=chooser.seed))
         self._emit(prompt.templated)
@@ -187,6 +205,7 @@ class Scheduler:
             cached=held,
             context=size,
             context_used_others=self._pool.used - len(slot.ids),
+            divergence=parting,
         )
         self._emit(tokenised)
         if not fits:
@@ -206,11 +225,26 @@ class Scheduler:
             tokenised=tokenised,
             chunk_began_at_ns=tokenised.at_ns,
             faults=major_faults(),
+            cpu_ns=process_time_ns(),
         )
         # The lap above ended a little after the tokenising did; that little belongs to this answer too.
         answer.meter.spans_ns[TEXT] = self._lap_at_ns - tokenised.at_ns
         slot.answer = answer
         self._live.append(answer)
+
+    def _parting(self, request: Ask, slot: Slot, ids: Sequence[int]) -> Divergence | None:
+        """Where the prompt parts from what was held of its chat; to be called before the slot is cut back."""
+        held = self._held.get(request.chat_id)
+        if held is None:
+            return None
+        return divergence(
+            held,
+            request.messages,
+            at=common_prefix(slot.ids, ids),
+            prompt=len(ids),
+            evicted=slot.chat_id != request.chat_id or not slot.ids,
+            rolls_back=self._rolls_back,
+        )
 
     # --- one iteration ----------------------------------------------------------------------------------------------
 
@@ -253,6 +287,7 @@ class Scheduler:
             return
         self._budget.learn(sum(share.count for share in shares), at_ns - compute_began_at_ns)
         shared = len(shares) > 1
+        self._computed += sum(share.count for share in shares)
         for share, run in zip(shares, runs, strict=True):
             answer = share.answer
             answer.slot.ids.extend(run.ids)
@@ -284,7 +319,7 @@ class Scheduler:
 
     def _tell_chunk(self, answer: Answer, tokens: int, at_ns: int, shared: bool) -> None:
         answer.done += tokens
-        faults = major_faults()
+        faults, cpu_ns = major_faults(), process_time_ns()
         self._emit(
             Prefilled(
                 at_ns=at_ns,
@@ -296,10 +331,11 @@ class Scheduler:
                 parts=answer.meter.take_parts(),
                 shared=shared,
                 major_faults=None if faults is None or answer.faults is None else faults - answer.faults,
+                cpu_ns=cpu_ns - answer.cpu_ns,
             )
         )
         answer.chunk_began_at_ns = at_ns
-        answer.faults = faults
+        answer.faults, answer.cpu_ns = faults, cpu_ns
 
     def _sample(self, answer: Answer, row: int, shared: bool) -> None:
         token = answer.chooser.choose(self._context, row)
@@ -307,6 +343,7 @@ class Scheduler:
         compute, sample, text, wait_other, idle = answer.meter.take()
         index = len(answer.sampled)
         answer.sampled.append(token)
+        self._watch(answer, at_ns)
         ends = self._vocabulary.is_end(token)
         handed = [] if ends else answer.text.feed(self._prompts.piece(token))
         self._emit(
@@ -334,6 +371,35 @@ class Scheduler:
         else:
             answer.todo.append(token)
         self._lap(TEXT, (answer,))
+
+    def _watch(self, answer: Answer, at_ns: int) -> None:
+        """Tell of a token that came late, with what happened meanwhile. Costs 3 µs a token."""
+        faults, cpu_ns = major_faults(), process_time_ns()
+        gaps = len(answer.sampled) - 1
+        gap_ns = at_ns - answer.sampled_at_ns
+        if gaps == 0:
+            answer.decode_cpu_ns = cpu_ns
+        elif gaps > USUAL_AFTER and gap_ns > max(SLOW_TIMES * answer.usual_ns, answer.usual_ns + SLOW_NS):
+            self._emit(
+                SlowStep(
+                    at_ns=at_ns,
+                    answer_id=answer.id,
+                    token=gaps,
+                    took_ns=gap_ns,
+                    usual_ns=int(answer.usual_ns),
+                    cpu_ns=cpu_ns - answer.cpu_ns,
+                    major_faults=None if faults is None or answer.faults is None else faults - answer.faults,
+                    other_tokens=self._computed - answer.computed - 1,
+                    context_used=len(answer.slot.ids),
+                )
+            )
+        if gaps:
+            # The mean of the first gaps, then a running one that no single gap can carry away.
+            usual_ns = answer.usual_ns
+            bounded_ns = gap_ns if gaps <= USUAL_AFTER else min(gap_ns, 2 * usual_ns)
+            answer.usual_ns = usual_ns + (bounded_ns - usual_ns) / min(gaps, 16)
+        answer.sampled_at_ns, answer.computed = at_ns, self._computed
+        answer.faults, answer.cpu_ns = faults, cpu_ns
 
     # --- what can go wrong in an iteration --------------------------------------------------------------------------
 
@@ -399,6 +465,7 @@ class Scheduler:
                 cached=answer.tokenised.cached,
                 context=answer.tokenised.context,
                 context_used_others=answer.tokenised.context_used_others,
+                divergence=answer.tokenised.divergence,
             )
             self._emit(answer.tokenised)
 
@@ -418,6 +485,12 @@ class Scheduler:
         self._live.remove(answer)
         self._wants_room = False
         self._prompts.remember(answer.id, answer.sampled)
+        self._held[answer.request.chat_id] = Held(
+            messages=answer.request.messages,
+            answer_id=answer.id,
+            tokens=len(slot.ids),
+            reasoned=answer.text.has_reasoned,
+        )
         self._emit(
             Ended(
                 at_ns=ended_at_ns,
@@ -426,6 +499,7 @@ class Scheduler:
                 fault=fault,
                 context_used=len(slot.ids),
                 parts=answer.meter.take_parts() if cut else None,
+                cpu_ns=answer.cpu_ns - answer.decode_cpu_ns if len(answer.sampled) > 1 else None,
             )
         )
 

@@ -22,7 +22,17 @@ class AnswerText:
     before it is certain that it is no part of a tag or of a stop string.
     """
 
-    __slots__ = ("_decode", "_decoder", "_hidden", "_settled", "_splitter", "_stops", "_undecided", "in_reasoning")
+    __slots__ = (
+        "_decode",
+        "_decoder",
+        "_hidden",
+        "_settled",
+        "_splitter",
+        "_stops",
+        "_undecided",
+        "has_reasoned",
+        "in_reasoning",
+    )
 
     def __init__(self, stops: Iterable[str] = (), *, opened: Tag | None = None) -> None:
         self._decoder = Utf8Decoder()
@@ -34,6 +44,8 @@ class AnswerText:
         self._settled = 0
         self.in_reasoning = False
         """Whether the token just fed belongs to the reasoning, as its tags do; False while that is undecided."""
+        self.has_reasoned = opened is not None
+        """Whether any token so far did, or the prompt began the reasoning."""
 
     @property
     def stopped_by(self) -> str | None:
@@ -50,6 +62,7 @@ class AnswerText:
         splitter = self._splitter
         shown = self._show(splitter.feed(self._decode(piece)))
         self.in_reasoning = splitter.reasoned
+        self.has_reasoned = self.has_reasoned or splitter.reasoned
         self._settled = 0
         if splitter.undecided and not splitter.reasoned:
             self._undecided += 1

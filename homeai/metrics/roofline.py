@@ -1,0 +1,197 @@
+"""What a token costs on paper, and what this machine was measured to do: bytes, arithmetic, time. Pure sums.
+
+A decoded token has all weights read once, and the keys and values of all tokens before it. A prompt has its tokens
+multiplied with the weights many at a time, so the weights are read once for many. How long a computation of u tokens
+takes follows one of two forms, whichever fits the measured steps better:
+
+- `sum`, fixed + u x per token: on few cores reading and arithmetic add up;
+- `max`, the larger of a floor and of fixed + u x per token: where arithmetic hides behind reading.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from homeai.events import Ceilings, EngineFacts, ModelShape, Step
+
+KV_BYTES = {
+    "f32": 4.0,
+    "f16": 2.0,
+    "bf16": 2.0,
+    "q8_0": 34 / 32,
+    "q5_1": 24 / 32,
+    "q5_0": 22 / 32,
+    "q4_1": 20 / 32,
+    "q4_0": 18 / 32,
+    "iq4_nl": 18 / 32,
+}
+"""Bytes a cached number takes, by the cache type: ggml's block size over its 32 numbers."""
+
+BANDWIDTH_BOUND = 0.55
+"""From this share of the measured reading speed on, decode is limited by reading memory."""
+
+FEWEST_STEPS = 3
+"""Two steps always lie on a line."""
+
+
+# --- bytes and arithmetic ---------------------------------------------------------------------------------------------
+
+
+def kv_bytes_per_token(shape: ModelShape, kv_type_k: str | None, kv_type_v: str | None) -> float | None:
+    """Bytes that one token takes in the cache; None where the model or the types do not tell."""
+    return kv_bytes(shape, 1, kv_type_k, kv_type_v)
+
+
+def kv_bytes(shape: ModelShape, depth: int, kv_type_k: str | None, kv_type_v: str | None) -> float | None:
+    """Bytes of keys and values that a token behind `depth` others has to read, windows respected."""
+    key_bytes, value_bytes = KV_BYTES.get(kv_type_k or ""), KV_BYTES.get(kv_type_v or "")
+    if shape.attention is None or key_bytes is None or value_bytes is None:
+        return None
+    return sum(
+        min(depth, each.window or depth)
+        * each.layers
+        * each.kv_heads
+        * (each.key_length * key_bytes + each.value_length * value_bytes)
+        for each in shape.attention
+    )
+
+
+def decode_bytes(shape: ModelShape, engine: EngineFacts, depth: int) -> float:
+    """Bytes read for one decoded token: the weights and, as far as known, keys and values."""
+    return shape.weight_bytes + (kv_bytes(shape, depth, engine.kv_type_k, engine.kv_type_v) or 0.0)
+
+
+def flops_per_token(shape: ModelShape, context: float) -> float:
+    """Operations for one prompt token that looks back on `context` tokens on average; the output head apart."""
+    looking_back = sum(
+        2 * each.layers * each.heads * (each.key_length + each.value_length) * min(context, each.window or context)
+        for each in shape.attention or ()
+    )
+    return 2 * shape.body_params + looking_back
+
+
+def bandwidth_use(bytes_per_token: float, token_ns: float, read_bytes_per_s: float) -> float:
+    """Which share of the reading speed a decode uses, 0..1 (above 1 where a cache helped)."""
+    return bytes_per_token * 1e9 / (token_ns * read_bytes_per_s)
+
+
+# --- measured steps ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """A form that describes measured steps."""
+
+    form: Literal["sum", "max"]
+    fixed_ns: float
+    """What a step takes however few tokens it has: reading the weights, starting the work (of `max`, the latter)."""
+    per_token_ns: float
+    floor_ns: float = 0.0
+    """Of `max`: the least a step takes."""
+    error: float = 0.0
+    """Root mean square of the relative differences."""
+
+    def step_ns(self, tokens: float) -> float:
+        """How long a step of so many tokens takes by this form."""
+        return max(self.floor_ns, self.fixed_ns + tokens * self.per_token_ns)
+
+
+def fit(steps: Sequence[Step]) -> Fit | None:
+    """Describe the steps without context; None with fewer than `FEWEST_STEPS` sizes of them."""
+    points = sorted({step.tokens: step.took_ns for step in steps if step.depth == 0 and step.took_ns > 0}.items())
+    if len(points) < FEWEST_STEPS:
+        return None
+    best = _sum_fit(points)
+    for knee in range(1, len(points) - 1):
+        floor = _weighted_mean([took for _, took in points[:knee]])
+        line = _sum_fit(points[knee:])
+        candidate = _with_error(Fit("max", line.fixed_ns, line.per_token_ns, floor), points)
+        # It has a parameter more, so it must be clearly better, not just as good.
+        if candidate.fixed_ns >= 0 and candidate.error < 0.8 * best.error:
+            best = candidate
+    return best
+
+
+def _sum_fit(points: Sequence[tuple[int, int]]) -> Fit:
+    """Least squares of the relative differences, so that small steps count as much as large ones."""
+    weights = [1.0 / took**2 for _, took in points]
+    total = sum(weights)
+    mean_tokens = sum(w * tokens for w, (tokens, _) in zip(weights, points, strict=True)) / total
+    mean_took = sum(w * took for w, (_, took) in zip(weights, points, strict=True)) / total
+    spread = sum(w * (tokens - mean_tokens) ** 2 for w, (tokens, _) in zip(weights, points, strict=True))
+    along = sum(
+        w * (tokens - mean_tokens) * (took - mean_took) for w, (tokens, took) in zip(weights, points, strict=True)
+    )
+    slope = along / spread if spread else 0.0
+    return _with_error(Fit("sum", mean_took - slope * mean_tokens, slope), points)
+
+
+def _with_error(form: Fit, points: Sequence[tuple[int, int]]) -> Fit:
+    squares = sum((form.step_ns(tokens) / took - 1) ** 2 for tokens, took in points)
+    return Fit(form.form, form.fixed_ns, form.per_token_ns, form.floor_ns, (squares / len(points)) ** 0.5)
+
+
+def _weighted_mean(spans: Sequence[int]) -> float:
+    return sum(1.0 / span for span in spans) / sum(1.0 / span**2 for span in spans)
+
+
+# --- how long it should take ------------------------------------------------------------------------------------------
+
+
+def step_ns(ceilings: Ceilings, tokens: int, depth: float) -> float | None:
+    """How long one step of `tokens` tokens behind `depth` tokens takes, between the measured ones on a line."""
+    flat = sorted((step.tokens, step.took_ns) for step in ceilings.steps if step.depth == 0 and step.took_ns > 0)
+    if not flat or tokens < 1:
+        return None
+    base = _between(flat, tokens)
+    return base + max(0.0, _depth_ns(ceilings, tokens)) * depth
+
+
+def prefill_ns(ceilings: Ceilings, tokens: int, depth: int, ubatch: int) -> float | None:
+    """How long a prompt of `tokens` new tokens behind `depth` reused ones takes, read `ubatch` at a time."""
+    total, done = 0.0, 0
+    largest = max((step.tokens for step in ceilings.steps), default=1)
+    chunk = max(1, min(ubatch, largest))
+    while done < tokens:
+        count = min(chunk, tokens - done)
+        took = step_ns(ceilings, count, depth + done)
+        if took is None:
+            return None
+        total += took
+        done += count
+    return total
+
+
+def best_tokens_per_s(ceilings: Ceilings) -> float | None:
+    """The highest rate of reading among the measured steps."""
+    rates = [step.tokens * 1e9 / step.took_ns for step in ceilings.steps if step.took_ns > 0]
+    return max(rates, default=None)
+
+
+def _between(points: Sequence[tuple[int, int]], tokens: int) -> float:
+    before = [point for point in points if point[0] <= tokens]
+    after = [point for point in points if point[0] >= tokens]
+    if not before:
+        return float(after[0][1])
+    if not after:
+        return before[-1][1] * tokens / before[-1][0]
+    (low, low_ns), (high, high_ns) = before[-1], after[0]
+    return low_ns if low == high else low_ns + (high_ns - low_ns) * (tokens - low) / (high - low)
+
+
+def _depth_ns(ceilings: Ceilings, tokens: int) -> float:
+    """What one more token of context adds to a step of so many tokens: measured at one and at many, a line between."""
+    flat = {step.tokens: step.took_ns for step in ceilings.steps if step.depth == 0}
+    slopes = sorted(
+        (step.tokens, (step.took_ns - flat[step.tokens]) / step.depth)
+        for step in ceilings.steps
+        if step.depth > 0 and step.tokens in flat
+    )
+    if not slopes:
+        return 0.0
+    (few, few_ns), (many, many_ns) = slopes[0], slopes[-1]
+    if few == many:
+        return few_ns * tokens / few if few > 1 else few_ns
+    return few_ns + (many_ns - few_ns) * (tokens - few) / (many - few)
