@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from homeai.events import SCHEMA, Ended, Fault, Parts, Placement, Sampler, Submitted
 from homeai.metrics.gaps import gaps_ns
+from homeai.metrics.machine import machine_use
 from homeai.metrics.phases import cut_reason, decode_parts, phases, prefill_parts
 from homeai.metrics.quantities import metrics
 from homeai.metrics.quantity import Quantity
@@ -99,6 +100,7 @@ class _Writer:
             "machine": {
                 "major_faults": self._major_faults(),
                 **_machine(answer.machine),
+                **self._use(),
             },
             "missing": self.missing,
             "basis": self.basis,
@@ -217,6 +219,32 @@ class _Writer:
         if prefill is not None and prefill.read < prefill.done:
             return self._known("machine.major_faults", None, _LOST)
         return self._told("machine.major_faults", prefill, "major_faults")
+
+    def _use(self) -> dict[str, Any]:
+        """What the machine did in each phase, and its energy a token."""
+        use, submitted = self.answer.use or machine_use(self.answer), self.answer.submitted
+        peaks = ("joules_per_prompt_token", "joules_per_output_token", "vram_peak_bytes", "vram_engine_peak_bytes")
+        return {
+            "phases": {
+                phase: {
+                    name: self._quantity(f"machine.phases.{phase}.{name}", quantity)
+                    for name, quantity in quantities.items()
+                }
+                for phase, quantities in use.phases.items()
+            },
+            **{name: self._quantity(f"machine.{name}", getattr(use, name)) for name in peaks},
+            "energy_of": list(use.energy_of),
+            "throttles": [
+                {
+                    "cause": throttle.cause,
+                    "gpu": throttle.gpu,
+                    "from_ms": ms(throttle.started_at_ns - submitted.at_ns),
+                    "to_ms": ms(throttle.ended_at_ns - submitted.at_ns),
+                }
+                for throttle in use.throttles
+                if submitted is not None
+            ],
+        }
 
     def _parts(self, path: str, parts: Parts | None, reason: str) -> dict[str, float | None]:
         reason = self.reason if self.none_at_all else reason

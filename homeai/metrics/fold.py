@@ -43,6 +43,7 @@ from homeai.events import (
     Tokenised,
     Tokens,
 )
+from homeai.metrics.machine import machine_use
 from homeai.metrics.series import Series
 from homeai.metrics.state import (
     AnswerState,
@@ -220,7 +221,9 @@ def _answer_fact(state: SessionState, fact: AnswerFact) -> SessionState:
     if isinstance(fact, Submitted):
         if answer.submitted is not None:
             return state
-        answer = replace(answer, submitted=fact, sitting=state.sitting)
+        # A rate needs two samples: the first of this answer's go with the last ones before it.
+        before = Series(tail=tuple(probe.last for probe in state.probes.values()))
+        answer = replace(answer, submitted=fact, sitting=state.sitting, samples=before)
         if answer.began is None:
             answer = _with_waits(answer, state)
     else:
@@ -258,7 +261,12 @@ def _told(answer: AnswerState, fact: WorkFact) -> AnswerState:
         case StopRequested():
             return replace(answer, stop_requested=answer.stop_requested or fact)
         case Ended():
-            return _packed(replace(answer, ended=fact))
+            return _packed(_used(replace(answer, ended=fact)))
+
+
+def _used(answer: AnswerState) -> AnswerState:
+    """Keep what the machine did in each phase, and not the samples it was made from."""
+    return replace(answer, use=machine_use(answer), samples=Series())
 
 
 def _more_prefill(prefill: PrefillState | None, fact: Prefilled) -> PrefillState:
@@ -397,7 +405,7 @@ def _sample(state: SessionState, fact: Sample) -> SessionState:
     labels = MappingProxyType(fact.labels) if fact.labels or probe is None else probe.labels
     probes = MappingProxyType(state.probes | {fact.probe: ProbeState(fact, history, labels)})
     living = {
-        answer_id: replace(answer, machine=_more_readings(answer, fact))
+        answer_id: replace(answer, machine=_more_readings(answer, fact), samples=answer.samples.append(fact))
         for answer_id, answer in state.answers.items()
         if answer.ended is None and answer.submitted is not None and answer.submitted.at_ns <= fact.at_ns
     }

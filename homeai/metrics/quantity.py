@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Literal
 
-Unit = Literal["ns", "tok/s", "tokens", "share"]
+Unit = Literal["ns", "tok/s", "tokens", "share", "percent", "W", "J", "J/token", "bytes"]
 Basis = Literal["measured", "reported", "derived", "estimated"]
 
 RATE_MIN_NS = 1_000_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from homeai.events import (
     Began,
@@ -33,6 +33,9 @@ from homeai.events import (
     Tokenised,
 )
 from homeai.metrics.series import Series
+
+if TYPE_CHECKING:
+    from homeai.metrics.machine import MachineUse
 
 WaitKind = Literal["start", "load"]
 
@@ -213,6 +216,10 @@ class AnswerState:
     ended: Ended | None = None
     machine: Mapping[str, Mapping[str, Reading]] = field(default_factory=_nothing)
     """Readings taken while it lived, by probe and name of the value."""
+    samples: Series[Sample] = field(default_factory=Series)
+    """While it lives: the samples since its submit and the ones before; what becomes of them is `use`."""
+    use: MachineUse | None = None
+    """Of an answer that ended: what the machine did in its phases."""
 
     @property
     def answer_text(self) -> str:

@@ -65,6 +65,18 @@ FAILURES: dict[str, list[AnyFact]] = {
 }
 
 
+NOT_SAMPLED: dict[str, Any] = {
+    "phases": {},
+    "joules_per_prompt_token": None,
+    "joules_per_output_token": None,
+    "vram_peak_bytes": None,
+    "vram_engine_peak_bytes": None,
+    "energy_of": [],
+    "throttles": [],
+}
+"""What the object says of the machine where no probe told of energy or of a GPU's memory."""
+
+
 def nulls(value: Any, path: str = "") -> Iterator[str]:
     if isinstance(value, dict):
         for key, inner in value.items():
@@ -180,12 +192,15 @@ def test_a_whole_answer() -> None:
         },
         "gaps_ms": {"per": "token", "n": 120, "p50": 66.0, "p95": 66.0, "p99": None, "max": 256.0},
         "findings": [],
-        "machine": {"major_faults": 5},
+        "machine": {"major_faults": 5, **NOT_SAMPLED},
         "missing": {
             "engine.devices.0.compute_bytes": "the engine did not say",
             "sampler.seed": "greedy: no seed is used",
             "sampler.max_tokens": "no limit was set",
             "gaps_ms.p99": "needs 299 samples",
+            **{
+                f"machine.{name}": "the machine was not sampled" for name, value in NOT_SAMPLED.items() if value is None
+            },
         },
         "basis": {},
     }
@@ -280,6 +295,7 @@ def test_the_machine_while_it_ran() -> None:
     assert written["machine"] == {
         "major_faults": None,
         "cpu": {"all_share": {"last": 0.75, "mean": 0.75, "max": 1.0}},
+        **NOT_SAMPLED,
     }
     assert written["missing"]["machine.major_faults"] == "not yet"
 
@@ -287,7 +303,7 @@ def test_the_machine_while_it_ran() -> None:
 def test_page_faults_are_unknown_when_any_chunk_did_not_tell_them() -> None:
     facts = [replace(fact, major_faults=None) if fact.at_ns == ms(2003) else fact for fact in stories.prompt_facts()]
     written = contract(fold_all([*stories.session_facts(), *facts]), 1)
-    assert written["machine"] == {"major_faults": None}
+    assert written["machine"] == {"major_faults": None, **NOT_SAMPLED}
     assert written["missing"]["machine.major_faults"] == "the engine did not say"
 
 
