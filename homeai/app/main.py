@@ -24,11 +24,6 @@ if TYPE_CHECKING:
     from homeai.settings import Settings
 
 
-SEQUENCES = 4
-"""Answers that are written beside each other: more open chats at work than that are rare at home. Their tokens share
-the cells of one context, so that four sequences take 0.7 MiB more than one (the starter model, context 4,096)."""
-
-
 def run_dashboard(settings: Settings, model_argument: str | None) -> int:
     """Show the dashboard until the user leaves or a signal comes; returns the exit status.
 
@@ -116,10 +111,11 @@ def open_with(settings: Settings, model: ModelFile, on_fact: Callable[[AnyFact],
     from homeai.models.choose import remember
     from homeai.places import log_dir, state_dir
     from homeai.session import Session
+    from homeai.settings.table import DASHBOARD_SEQUENCES
 
     def options(model: ModelFile) -> EngineOptions:
         own = settings.for_model(model.path, model.size_bytes, state_dir())
-        own = own.with_defaults({"sequences": (SEQUENCES, "for chats beside each other in the dashboard")})
+        own = own.with_defaults({"sequences": (DASHBOARD_SEQUENCES, "for chats beside each other in the dashboard")})
         return own.engine_options(model.context_trained)
 
     def write_down(model: ModelFile) -> None:

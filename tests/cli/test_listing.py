@@ -24,6 +24,7 @@ class TestConfig:
         assert lines["top_k"] == ["7", "HOMEAI_TOP_K"]
         assert lines["context"] == ["8192", f"{path} line 2"]
         assert lines["batch"] == ["2048", "default"]
+        assert lines["sequences"] == ["1", "default: 4 in the dashboard"]
         assert lines["threads_batch"] == ["1", "default: same as threads"]
         assert (done.status, done.err) == (0, "")
 
