@@ -76,12 +76,12 @@ class Rig:
     def load(self, path: Path, **changes: Any) -> None:
         self.backend.load(load_request(path, **changes))
 
-    def ask(self, messages: tuple[Message, ...] | str, sampler: Sampler = GREEDY) -> int:
+    def ask(self, messages: tuple[Message, ...] | str, sampler: Sampler = GREEDY, chat_id: int = 1) -> int:
         """Hand in a request; it is worked on by `run` or by `step`."""
         answer_id = self._next
         self._next += 1
         chat = user(messages) if isinstance(messages, str) else messages
-        self.backend.ask(Ask(answer_id=answer_id, chat_id=1, messages=chat, sampler=sampler), now_ns())
+        self.backend.ask(Ask(answer_id=answer_id, chat_id=chat_id, messages=chat, sampler=sampler), now_ns())
         return answer_id
 
     def run(self, limit: int = 100_000) -> None:
@@ -92,8 +92,8 @@ class Rig:
             self.backend.step()
         raise AssertionError(f"still busy after {limit} steps")
 
-    def answer(self, messages: tuple[Message, ...] | str, sampler: Sampler = GREEDY) -> int:
-        answer_id = self.ask(messages, sampler)
+    def answer(self, messages: tuple[Message, ...] | str, sampler: Sampler = GREEDY, chat_id: int = 1) -> int:
+        answer_id = self.ask(messages, sampler, chat_id)
         self.run()
         return answer_id
 

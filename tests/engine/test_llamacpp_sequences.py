@@ -136,19 +136,20 @@ def test_a_third_request_waits_for_a_sequence_and_says_for_whom(pair: Rig) -> No
 
 
 def test_each_chat_finds_its_own_prefix_again(pair: Rig) -> None:
-    one, two = pair.answer(COUNT, GREEDY_40), pair.answer(LONG, GREEDY_40)
-    back = pair.answer(user(COUNT, pair.text(one), "Go on."), Sampler(temperature=0.0, max_tokens=2))
-    also = pair.answer(user(LONG, pair.text(two), "Go on."), Sampler(temperature=0.0, max_tokens=2))
+    one, two = pair.answer(COUNT, GREEDY_40, chat_id=1), pair.answer(LONG, GREEDY_40, chat_id=2)
+    short = Sampler(temperature=0.0, max_tokens=2)
+    back = pair.answer(user(COUNT, pair.text(one), "Go on."), short, chat_id=1)
+    also = pair.answer(user(LONG, pair.text(two), "Go on."), short, chat_id=2)
     for turn, first in ((back, one), (also, two)):
         assert pair.one(Tokenised, turn).reused >= (pair.ended(first).context_used or 0) - 1
 
 
 def test_an_idle_chat_makes_room_for_a_busy_one(fresh: Rig, tmp_path: Path) -> None:
     fresh.load(write_chat_model(tmp_path / "tiny.gguf"), context=512, sequences=2)
-    fresh.answer("a" * 250, Sampler(temperature=0.0, max_tokens=10))
-    big = fresh.answer("b" * 350, Sampler(temperature=0.0, max_tokens=10))
+    fresh.answer("a" * 250, Sampler(temperature=0.0, max_tokens=10), chat_id=1)
+    big = fresh.answer("b" * 350, Sampler(temperature=0.0, max_tokens=10), chat_id=2)
     assert fresh.ended(big).finish_reason == "length"
-    again = fresh.answer("a" * 250, Sampler(temperature=0.0, max_tokens=2))
+    again = fresh.answer("a" * 250, Sampler(temperature=0.0, max_tokens=2), chat_id=1)
     assert fresh.one(Tokenised, again).reused < 250
 
 

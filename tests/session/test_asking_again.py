@@ -174,3 +174,27 @@ def test_the_starter_model_reads_only_what_is_new_when_it_is_asked_again(tmp_pat
     assert again.reused == edited.prompt - 1
     # Numbers computed in another batch may differ in the last bit, and so a late token.
     assert said[4][:10] == said[3][:10]
+
+
+@pytest.mark.model
+@pytest.mark.parametrize("changed", ["the question", "the system text"])
+def test_a_long_answer_that_is_replaced_gives_its_place_in_the_cache_to_the_new_one(
+    tmp_path: Path, changed: str
+) -> None:
+    recorder = Listener()
+    session = Session(options=options(context=2048, sequences=4), on_fact=recorder)
+    long = Sampler(temperature=0.0, max_tokens=120)
+    try:
+        session.use_model(resolve_model(None, folders=(), state_dir=tmp_path, notice=lambda _fault: None))
+        chat = session.open_chat("You are a friendly teacher of physics.")
+        assert session.wait(session.ask(chat, "Tell me of light, please.", sampler=long), 120)
+        if changed == "the system text":
+            session.set_system(chat, "Pirate!")
+        assert session.wait(session.ask(chat, "Tell me of light, briefly.", sampler=long, replaces=1), 120)
+    finally:
+        session.close()
+    first, again = recorder.of(Tokenised)
+    assert again.context_used_others == 0, "nobody needs what was replaced"
+    if changed == "the question":
+        assert again.reused > first.prompt - 15
+    assert session.state.answers[1].tokens.count > first.prompt, "else throwing it away would cost too little to tell"

@@ -24,16 +24,19 @@ class SlotPool:
         """The slots no answer is using, whatever they still hold."""
         return [slot for slot in self.slots if slot.answer is None]
 
-    def choose(self, prompt_ids: Sequence[int]) -> Slot | None:
+    def choose(self, prompt_ids: Sequence[int], chat_id: int) -> Slot | None:
         """The free slot that gains most and loses least: tokens reused against tokens of another chat thrown away.
 
         Two chats often share no more than a system prompt; that must not make one take the other's place while an
-        empty slot is there.
+        empty slot is there. What the chat itself held and does not share any more, an answer that was replaced, is no
+        loss, and would only stand in the way.
         """
 
-        def worth(slot: Slot) -> tuple[int, int]:
+        def worth(slot: Slot) -> tuple[int, bool, int]:
             shared = common_prefix(slot.ids, prompt_ids)
-            return shared - (len(slot.ids) - shared), -slot.used_at_ns
+            own = slot.chat_id == chat_id
+            lost = 0 if own else len(slot.ids) - shared
+            return shared - lost, own, -slot.used_at_ns
 
         return max(self.free(), key=worth, default=None)
 

@@ -186,7 +186,7 @@ class Scheduler:
     def _begin(self, request: Ask, began_at_ns: int, prompt: MadePrompt) -> None:
         ids = prompt.ids
         size = self._context.size
-        slot = self._pool.choose(ids)
+        slot = self._pool.choose(ids, request.chat_id)
         assert slot is not None
         held = len(slot.ids)
         fits = 0 < len(ids) <= size
