@@ -43,8 +43,7 @@ INTERRUPTED = Fault(
 )
 
 _CHUNK = 1024 * 1024
-_NULS = re.compile(rb"\0+")
-_NULS_TO_NEWLINES = bytes.maketrans(b"\0", b"\n")
+_RUNS = re.compile(rb"(\0+)|[^\0]+")
 _decoder = msgspec.json.Decoder(AnyFact)
 
 
@@ -72,13 +71,15 @@ class Damage:
 class Reading:
     """The facts of one record, in order; it can be gone through once, and tells afterwards what was found.
 
+    Going through it raises `HomeaiError` when there is no such file, or none that may be read.
+
     Attributes:
         path: The file.
         schema: The newest version that the record says it is written in.
         skipped: How many facts of each unknown kind were passed over.
     """
 
-    def __init__(self, path: Path, *, chunk_bytes: int = _CHUNK) -> None:
+    def __init__(self, path: Path, chunk_bytes: int) -> None:
         self.path = path
         self.schema = SCHEMA
         self.skipped: Counter[str] = Counter()
@@ -86,12 +87,6 @@ class Reading:
         self._first_byte: int | None = None
         self._chunk_bytes = chunk_bytes
         self._stamps = Stamps()
-        try:
-            self._file: BinaryIO = path.open("rb", buffering=0)
-        except OSError as problem:
-            raise HomeaiError(
-                f"The record of this session cannot be read: {problem.strerror or problem}.", code="record_failed"
-            ) from problem
 
     @property
     def damage(self) -> Damage:
@@ -105,8 +100,8 @@ class Reading:
 
     def __iter__(self) -> Iterator[AnyFact]:
         decode, possible = _decoder.decode, self._stamps.possible
-        with self._file:
-            for at_byte, line in self._lines():
+        with self._opened() as file:
+            for at_byte, line in self._lines(file):
                 try:
                     fact = decode(line)
                 except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -133,33 +128,59 @@ class Reading:
                     self.schema = max(self.schema, known.schema)
                 yield known
 
-    def _lines(self) -> Iterator[tuple[int, bytes]]:
+    def _opened(self) -> BinaryIO:
+        try:
+            return self.path.open("rb", buffering=0)
+        except OSError as problem:
+            raise HomeaiError(
+                f"The record of this session cannot be read: {problem.strerror or problem}.", code="record_failed"
+            ) from problem
+
+    def _lines(self, file: BinaryIO) -> Iterator[tuple[int, bytes]]:
         """Cut the file at its newlines, and at zeros, which no record holds; with the place of each line."""
         rest, rest_at, skipping = b"", 0, False
-        while chunk := self._chunk(rest_at + len(rest)):
-            if b"\0" in chunk:
-                for block in _NULS.finditer(chunk):
-                    self._note("nul", rest_at + len(rest) + block.start())
-                chunk = chunk.translate(_NULS_TO_NEWLINES)
-            *lines, last = (rest + chunk).split(b"\n") if rest else chunk.split(b"\n")
+        for at_byte, part, is_cut in self._parts(file):
+            if not rest:
+                rest_at = at_byte
+            *lines, rest = (rest + part).split(b"\n") if rest else part.split(b"\n")
+            if is_cut:
+                lines, rest = [*lines, rest], b""
             for line in lines:
                 if skipping:
                     skipping = False
                 elif line and not line.isspace():
                     yield rest_at, line
                 rest_at += len(line) + 1
-            rest = last
             if len(rest) > LONGEST_LINE:
                 if not skipping:
                     self._note("oversized", rest_at)
                 skipping = True
-                rest, rest_at = b"", rest_at + len(rest)
+                rest = b""
         if rest and not skipping and not rest.isspace():
             yield rest_at, rest
 
-    def _chunk(self, at_byte: int) -> bytes:
+    def _parts(self, file: BinaryIO) -> Iterator[tuple[int, bytes, bool]]:
+        """What is not zero, with its place and whether zeros follow."""
+        at_byte, in_zeros = 0, False
+        while chunk := self._chunk(file, at_byte):
+            if b"\0" not in chunk:
+                in_zeros = False
+                yield at_byte, chunk, False
+            else:
+                for found in _RUNS.finditer(chunk):
+                    if found[1] is None:
+                        yield at_byte + found.start(), found[0], found.end() < len(chunk)
+                        in_zeros = False
+                    elif not in_zeros:
+                        self._note("nul", at_byte + found.start())
+                        in_zeros = True
+                        # What ended with the last chunk is cut here, too.
+                        yield at_byte + found.start(), b"", True
+            at_byte += len(chunk)
+
+    def _chunk(self, file: BinaryIO, at_byte: int) -> bytes:
         try:
-            return self._file.read(self._chunk_bytes)
+            return file.read(self._chunk_bytes)
         except OSError:
             self._note("disk", at_byte)
             return b""
@@ -170,9 +191,9 @@ class Reading:
             self._first_byte = at_byte
 
 
-def read(path: Path) -> Reading:
-    """Open a record to be read; raises `HomeaiError` when there is none, or none that may be read."""
-    return Reading(path)
+def read(path: Path, *, chunk_bytes: int = _CHUNK) -> Reading:
+    """Read a record, so many bytes at a time."""
+    return Reading(path, chunk_bytes)
 
 
 def close_interrupted(facts: Iterable[AnyFact]) -> Iterator[AnyFact]:

@@ -29,46 +29,59 @@ class Stamps:
     """Sees every fact of a record in order."""
 
     def __init__(self) -> None:
-        self._least_ns = -BEFORE_NS
-        self._most_ns = UPTIME_MOST_NS
+        self._windows = [(-BEFORE_NS, UPTIME_MOST_NS)]
+        """Where stamps of this sitting may lie: around its beginning, and around the fact after it. One of the two may
+        be wrong without making all others so."""
+        self._begun = False
         self._last_ns = 0
 
     def possible(self, fact: AnyFact) -> AnyFact:
         """Return the fact itself, or one whose stamps and spans can be where its own cannot."""
         if isinstance(fact, SessionStarted):
             return self._sitting(fact)
+        if self._begun and not isinstance(fact, Renamed):
+            self._begun = False
+            if -BEFORE_NS <= fact.at_ns <= UPTIME_MOST_NS:
+                self._windows.append((fact.at_ns - BEFORE_NS, fact.at_ns + YEAR_NS))
         at_ns = fact.at_ns
-        if not self._least_ns <= at_ns <= self._most_ns:
+        if not self._holds(at_ns, at_ns):
             at_ns = self._last_ns
-        elif not isinstance(fact, Renamed):
-            self._last_ns = at_ns
+        self._last_ns = at_ns
         changed: dict[str, Any] = {} if at_ns == fact.at_ns else {"at_ns": at_ns}
         for name, is_stamp, is_column in _times(type(fact)):
             value = getattr(fact, name)
-            if value is None:
+            if value is None or value == ():
                 continue
-            least, most = (self._least_ns, self._most_ns) if is_stamp else (SPAN_LEAST_NS, YEAR_NS)
-            if is_column:
-                if value and not (least <= min(value) and max(value) <= most):
-                    instead = at_ns if is_stamp else 0
-                    changed[name] = tuple(one if least <= one <= most else instead for one in value)
-            elif not least <= value <= most:
-                changed[name] = at_ns if is_stamp else 0
+            holds, instead = (self._holds, at_ns) if is_stamp else (_is_span, 0)
+            if not is_column:
+                if not holds(value, value):
+                    changed[name] = instead
+            elif not holds(min(value), max(value)):
+                changed[name] = tuple(one if holds(one, one) else instead for one in value)
         for name in _parts(type(fact)):
             parts = getattr(fact, name)
             if parts is not None and (better := _possible_parts(parts)) is not parts:
                 changed[name] = better
         return replace(fact, **changed) if changed else fact
 
+    def _holds(self, first_ns: int, last_ns: int) -> bool:
+        return any(least <= first_ns and last_ns <= most for least, most in self._windows)
+
     def _sitting(self, fact: SessionStarted) -> SessionStarted:
         possible = -BEFORE_NS <= fact.at_ns <= UPTIME_MOST_NS
-        at_ns = fact.at_ns if possible else 0
-        self._least_ns, self._most_ns, self._last_ns = at_ns - BEFORE_NS, at_ns + YEAR_NS, at_ns
+        self._last_ns = fact.at_ns if possible else 0
+        self._windows = [(self._last_ns - BEFORE_NS, self._last_ns + YEAR_NS)]
+        self._begun = True
         return fact if possible else replace(fact, at_ns=0)
 
 
+def _is_span(least_ns: int, most_ns: int) -> bool:
+    return least_ns >= SPAN_LEAST_NS and most_ns <= YEAR_NS
+
+
 def _possible_parts(parts: Parts) -> Parts:
-    changed = {name: 0 for name in _SPANS_OF_PARTS if not SPAN_LEAST_NS <= getattr(parts, name) <= YEAR_NS}
+    spans = [(name, getattr(parts, name)) for name in _SPANS_OF_PARTS]
+    changed = {name: 0 for name, span in spans if not _is_span(span, span)}
     return replace(parts, **changed) if changed else parts
 
 

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from homeai.events import (
     AnyFact,
+    Calibrated,
     Ended,
     EngineEnded,
     Fault,
@@ -47,7 +48,7 @@ def without_words(fact: AnyFact) -> AnyFact:
             return replace(fact, record="no-text")
         case Notice():
             return replace(fact, message=NOT_RECORDED, help="")
-        case LoadStarted():
+        case LoadStarted() | Calibrated():
             return replace(fact, path=_file_name(fact.path))
         case LoadEnded():
             return replace(fact, model=replace(fact.model, path=_file_name(fact.model.path)))

@@ -31,7 +31,7 @@ WAITING_MOST = 100_000
 """Facts that may wait for a disk that stands still: about 100 MB, and half an hour of writing at full speed."""
 
 HELD_MOST = 2_000
-"""Facts kept of a session in which nothing was asked yet; beyond that, progress of loads is left out."""
+"""Facts kept of a session in which nothing was asked yet; beyond that, progress and readings are left out."""
 
 CLOSE_PATIENCE_S = 2.0
 """How long the end of the program may wait for the disk; the system writes the rest when it can."""
@@ -105,11 +105,12 @@ class Journal:
     def put(self, fact: AnyFact) -> None:
         """Take a fact, in the order of the session; any thread may call, and none waits for the disk."""
         with self._changed:
-            if self._closing or self._broken or not self._thinning.keeps(fact):
+            if self._closing or self._broken:
                 return
-            if self._held is not None and self._hold(self._held, fact):
+            kept = self._thinning.kept(fact)
+            if not kept or (self._held is not None and self._hold(self._held, kept)):
                 return
-            self._pending.append(fact)
+            self._pending += kept
             if self._writer is None:
                 self._writer = threading.Thread(target=self._write_all, name="journal", daemon=True)
                 self._writer.start()
@@ -131,11 +132,11 @@ class Journal:
 
     # --- with the lock held -------------------------------------------------------------------------------------------
 
-    def _hold(self, held: list[AnyFact], fact: AnyFact) -> bool:
-        """Keep a fact until there is a question; False when this is it, and all may be written."""
-        if self._descriptor is None and not isinstance(fact, Submitted):
-            if not isinstance(fact, Sample) and not (len(held) >= HELD_MOST and isinstance(fact, LoadProgress)):
-                held.append(fact)
+    def _hold(self, held: list[AnyFact], kept: tuple[AnyFact, ...]) -> bool:
+        """Keep facts until there is a question; False when there is one, and all may be written."""
+        if self._descriptor is None and not isinstance(kept[-1], Submitted):
+            if len(held) < HELD_MOST or not isinstance(kept[-1], LoadProgress | Sample):
+                held += kept
             return True
         self._pending = held
         self._held = None

@@ -84,16 +84,29 @@ def test_hours_of_waiting_leave_a_reading_a_minute(tmp_path: Path) -> None:
     assert [fact.at_ns // ms(1) for fact in kept] == [1001, 61_500, 121_500, 181_500]
 
 
+def test_the_last_readings_before_a_question_are_kept_with_it(tmp_path: Path) -> None:
+    waiting: list[AnyFact] = [sample(at, probe) for at in range(20_000, 30_000, 500) for probe in ("cpu", "memory")]
+    facts = [*stories.session_facts(), *stories.whole_answer(), *waiting, stories.submitted(31_000, 2)]
+    back, _ = facts_of(written(tmp_path, facts))
+    assert back[-5:] == [*waiting[:2], *waiting[-2:], facts[-1]]
+    assert fold_all(back).answers == fold_all(facts).answers
+
+
+def test_readings_that_name_devices_are_kept(tmp_path: Path) -> None:
+    named = Sample(at_ns=ms(20_500), probe="cpu", took_ns=1, values={}, labels={"gpu_0": "A card"})
+    facts = [*stories.whole_session(), sample(20_000), named, sample(21_000)]
+    assert facts_of(written(tmp_path, facts))[0] == facts[:-1]
+
+
 def test_every_reading_of_an_answer_a_load_and_a_start_is_kept(tmp_path: Path) -> None:
     facts: list[AnyFact] = [sample(1)]
     for at, fact in enumerate(stories.whole_session()):
         facts += [fact, sample(2 + at), sample(2.5 + at, "memory")]
     journalled = written(tmp_path, facts)
-    # Of the time before the first question, only the facts are kept.
-    asked = next(at for at, fact in enumerate(facts) if isinstance(fact, Submitted))
-    expected = [fact for fact in facts[:asked] if not isinstance(fact, Sample)] + facts[asked:-2]
     back, _ = facts_of(journalled)
-    assert back[: len(expected)] == expected
+    ended = next(at for at, fact in enumerate(facts) if isinstance(fact, Ended))
+    begun = next(at for at, fact in enumerate(facts) if isinstance(fact, Submitted))
+    assert back[back.index(facts[begun]) : back.index(facts[ended])] == facts[begun:ended]
     assert fold_all(back).answers == fold_all(facts).answers
 
 
