@@ -96,3 +96,10 @@ _EXIT_CODES = {
 def exit_code_of(fault: Fault) -> ExitCode:
     """Return the exit code for a fault that came as a fact; an unknown code is a plain failure."""
     return _EXIT_CODES.get(fault.code, ExitCode.FAILURE)
+
+
+def reason_of(problem: BaseException) -> str:
+    """What an operating system says, without its number and the name that the sentence around it has already."""
+    if isinstance(problem, OSError) and problem.strerror:
+        return problem.strerror[0].lower() + problem.strerror[1:]
+    return str(problem)

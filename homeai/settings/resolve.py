@@ -21,7 +21,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
-from homeai.errors import UsageError
+from homeai.errors import UsageError, reason_of
 from homeai.settings import tuned
 from homeai.settings.keys import SECTION as KEYS
 from homeai.settings.keys import WrittenKeys, read_keys
@@ -228,7 +228,7 @@ def _read_toml(path: Path) -> tuple[Mapping[str, object], str]:
     except FileNotFoundError:
         return {}, ""
     except (OSError, UnicodeDecodeError) as problem:
-        raise UsageError(f"Cannot read the settings in {path}: {problem}", code="usage") from problem
+        raise UsageError(f"Cannot read the settings in {path}: {reason_of(problem)}", code="usage") from problem
     try:
         written = tomllib.loads(text)
     except tomllib.TOMLDecodeError as problem:
