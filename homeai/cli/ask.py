@@ -5,15 +5,19 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from homeai.cli.console import Interrupted, write
+from homeai.cli.console import Interrupted, say, write
 from homeai.cli.parser import Parser
 from homeai.cli.signals import Signals
 from homeai.clock import now_ns
-from homeai.errors import HomeaiError, UsageError
+from homeai.errors import HomeaiError, UsageError, reason_of
+
+PATIENCE_S = 2.0
+"""How long standard input may take before the waiting for it is told."""
 
 SUMMARY = "answers one prompt on standard output and says on standard error how long each part took"
 
@@ -39,6 +43,7 @@ def parser() -> Parser:
         examples=(
             'homeai ask "Why is the sky blue?"',
             'homeai ask --model qwen3-4b --system "Be brief." "What is a transformer?"',
+            'cat letter.txt | homeai ask "Summarise this letter:"',
             "git diff | homeai ask --prompt-file - > review.md",
             'homeai ask --json --temperature 0 --max-tokens 64 "Count to ten." | jq .phases_ms',
         ),
@@ -54,6 +59,10 @@ def parser() -> Parser:
                 "130": "stopped by Ctrl-C; 128 + n by signal n, so 141 when the reader of the output has gone",
             }
         },
+        notes=(
+            "The prompt is what stands here, then what comes from standard input, with an empty line between.",
+            "Without a prompt there, or with -, standard input alone is the prompt.",
+        ),
     )
     made.add_argument("prompt", metavar="PROMPT", nargs="*", help="the prompt; - or nothing reads standard input")
     made.add_argument("--prompt-file", metavar="FILE", help="read the prompt from a file; - is standard input")
@@ -140,8 +149,11 @@ def _prompt(arguments: argparse.Namespace, entered_at_ns: int) -> tuple[str, int
         prompt = _decoded(content, file)
     elif words and words != ["-"]:
         prompt = " ".join(words)
+        if not sys.stdin.isatty() and (more := _decoded(_piped(), "standard input")).strip():
+            submitted_at_ns = now_ns()
+            prompt = f"{prompt}\n\n{more}"
     elif file or words or not sys.stdin.isatty():
-        content = sys.stdin.buffer.read()
+        content = _piped()
         submitted_at_ns = now_ns()
         prompt = _decoded(content, "standard input")
     else:
@@ -151,11 +163,23 @@ def _prompt(arguments: argparse.Namespace, entered_at_ns: int) -> tuple[str, int
     return prompt.rstrip("\r\n"), submitted_at_ns
 
 
+def _piped() -> bytes:
+    """All of standard input. It may be a pipe that nobody writes to and nobody closes: waiting for that is told."""
+    words = "homeai: Waiting for standard input to end; it is part of the prompt. Where there is none: < /dev/null"
+    waiting = threading.Timer(PATIENCE_S, say, [words])
+    waiting.daemon = True
+    waiting.start()
+    try:
+        return sys.stdin.buffer.read()
+    finally:
+        waiting.cancel()
+
+
 def _file(name: str) -> bytes:
     try:
         return Path(name).expanduser().read_bytes()
     except (OSError, RuntimeError, ValueError) as problem:
-        raise UsageError(f"Cannot read the prompt from {name}: {problem}.", code="usage") from problem
+        raise UsageError(f"Cannot read the prompt from {name}: {reason_of(problem)}.", code="usage") from problem
 
 
 def _decoded(content: bytes, name: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -49,7 +50,7 @@ def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:  # noqa: ARG0
         streams["error"] = sys.stderr  # which is what Textual draws on there
     missing = [name for name, stream in streams.items() if not stream.isatty()]
     if missing or is_terminal_dumb():
-        where = f"Standard {' and '.join(missing)} is no terminal" if missing else "This terminal cannot show it"
+        where = _no_terminals(missing) if missing else "This terminal cannot show it"
         message = (
             f"homeai: The dashboard needs a terminal. {where}: "
             'use homeai ask "..." for one answer, or homeai chat --plain for a talk in lines.'
@@ -78,6 +79,13 @@ def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:  # noqa: ARG0
     finally:
         if modes is not None:
             restore_terminal(descriptor, modes)
+
+
+def _no_terminals(names: Sequence[str]) -> str:
+    *most, last = names
+    if not most:
+        return f"Standard {last} is no terminal"
+    return f"Standard {', '.join(most)} and {last} are no terminals"
 
 
 def _refuse_strangers() -> None:

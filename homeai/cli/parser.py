@@ -95,7 +95,9 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Refuse, in place of argparse's printing and exiting."""
-        raise UsageError(f"{self.prog}: {message}.", code="usage", help=f"{self.prog} --help shows what it takes.")
+        # argparse's own word before a flag says nothing.
+        words = message.removeprefix("argument ")
+        raise UsageError(f"{words}.", code="usage", help=f"{self.prog} --help shows what it takes.")
 
     def format_help(self) -> str:
         """The whole help: examples first."""

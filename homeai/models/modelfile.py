@@ -108,7 +108,7 @@ def _look(path: Path) -> _Part:
     try:
         mode = path.stat().st_mode  # before the file is opened: opening a named pipe would wait for a writer
         if stat.S_ISDIR(mode):
-            return _Part(0, fault=refuse("folder", f"{shown(name)} is a folder, not a file."))
+            return _Part(0, fault=refuse("folder", f"{shown(str(path))} is a folder, not a file."))
         if not stat.S_ISREG(mode):
             return _Part(0, fault=refuse("special_file", f"{shown(name)} is a device or a pipe, not a file."))
         with path.open("rb") as file:

@@ -31,7 +31,8 @@ class Kind(ABC):
         try:
             return self._parse(text)
         except ValueError:
-            raise ValueError(f"takes {self.accepted}, not {_given(text)}{self._hint(text)}") from None
+            given = text if re.fullmatch(r"-?[0-9.]+", text) else f'"{text}"'
+            raise ValueError(f"takes {self.accepted}, not {given}{self._hint(text)}") from None
 
     def from_toml(self, value: object) -> Value:
         """Check a value that has a type already; raises `ValueError`."""
