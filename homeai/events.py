@@ -175,6 +175,9 @@ class Ceilings(Part, frozen=True, kw_only=True):
     steps: tuple[Step, ...] = ()
     read_bytes_per_s: float | None = None
     """How fast all cores together read main memory; None where the model is not in main memory alone."""
+    threads: int | None = None
+    layers_offloaded: int | None = None
+    """How the engine ran the model when the steps were measured."""
     measured_at: str = ""
     """Wall time, ISO 8601."""
 

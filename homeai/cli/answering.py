@@ -92,6 +92,8 @@ class Conversation:
             log_file=log_dir() / "engine.log",
         )
         self.session.use_model(model)
+        if (ceilings := settings.ceilings(model.path, model.size_bytes, state_dir())) is not None:
+            self.session.set_ceilings(model, ceilings)
         # After the spawn: the worker starts meanwhile.
         from homeai.session.sampling import start_sampling
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from homeai.engine.wire import Ask, Hello, Load
+from homeai.engine.wire import Ask, Hello, Load, Measure
 from homeai.events import AnyFact
 
 
@@ -41,6 +41,9 @@ class Backend(Protocol):
 
     def step(self) -> None:
         """Advance every live answer by one iteration."""
+
+    def measure(self, request: Measure) -> None:
+        """Time a computation, emitting Measured; without a model, or where it does not fit, with no spans."""
 
     def interrupt(self, answer_id: int) -> None:
         """Make the running computation end soon if it serves this answer. Called on another thread."""

@@ -54,11 +54,23 @@ class Stop(Command, frozen=True, kw_only=True, tag="stop"):
     answer_id: int
 
 
+class Measure(Command, frozen=True, kw_only=True, tag="measure"):
+    """Compute this many tokens behind so many others, again and again; what the cache held is lost.
+
+    Answered by a `Measured`; to be asked only while no answer is live.
+    """
+
+    measure_id: int
+    tokens: int
+    depth: int = 0
+    repeats: int = 1
+
+
 class Bye(Command, frozen=True, kw_only=True, tag="bye"):
     """End the worker. The end of its standard input means the same."""
 
 
-AnyCommand = Ping | Load | Ask | Stop | Bye
+AnyCommand = Ping | Load | Ask | Stop | Measure | Bye
 
 # --- up: greetings, beside the facts ----------------------------------------------------------------------------------
 

@@ -29,7 +29,7 @@ from homeai.engine.backend import Backend
 from homeai.engine.causes import EXIT_FAILED, EXIT_REFUSED, explain_import
 from homeai.engine.outbox import Outbox
 from homeai.engine.pipe import write_all
-from homeai.engine.wire import AnyCommand, Ask, Bye, Load, Ping, Pong, Refused, Stop, WireError, decode_command
+from homeai.engine.wire import AnyCommand, Ask, Bye, Load, Measure, Ping, Pong, Refused, Stop, WireError, decode_command
 from homeai.platform.children import leave_ending_to_the_parent, write_no_core_file
 
 BYE_PATIENCE_S = 1.0
@@ -130,6 +130,8 @@ class Worker:
                     backend.ask(command, received_at_ns)
                 case Stop():
                     backend.stop(command.answer_id)
+                case Measure():
+                    backend.measure(command)
                 case _:
                     return False
 

@@ -12,10 +12,12 @@ from pathlib import Path
 from homeai import __version__
 from homeai.clock import now_ns, wall_clock
 from homeai.engine.supervisor import Supervisor
-from homeai.engine.wire import Ask, Stop
+from homeai.engine.wire import Ask, Measure, Stop
 from homeai.errors import EngineError, NoModelError
 from homeai.events import (
     AnyFact,
+    Calibrated,
+    Ceilings,
     Ended,
     EngineEnded,
     Fault,
@@ -86,7 +88,7 @@ class Session:
         """All whose end was not told yet: the current one, and those given up a moment ago."""
         self._load: AskedLoad | None = None
         self._flights: dict[int, Flight] = {}
-        self._generations = self._loads = self._chats = self._answers = 0
+        self._generations = self._loads = self._chats = self._answers = self._measures = 0
         started_at = wall_clock()
         self._record(
             SessionStarted(at_ns=now_ns(), session=os.urandom(8).hex(), started_at=started_at, app_version=app_version)
@@ -257,6 +259,30 @@ class Session:
                     raise KeyError(answer_id)
                 return True
         return flight.landed.wait(timeout)
+
+    def measure(self, tokens: int, *, depth: int = 0, repeats: int = 1) -> int:
+        """Have the engine time a computation of so many tokens behind `depth` others; returns the `measure_id` at once.
+
+        The spans come as a `Measured`. What the chats had in the cache is lost.
+
+        Raises:
+            EngineError: `busy` while an answer is being written, `no_model` when none is loaded, `closed`.
+        """
+        with self._lock:
+            self._require_open()
+            if self._flights:
+                raise EngineError("Nothing can be measured while an answer is being written.", code="busy")
+            if self._worker is None or self._load is None or not self._load.ended:
+                raise EngineError("No model is loaded.", code="no_model", help="Load a model first.")
+            self._measures += 1
+            self._worker.send(Measure(measure_id=self._measures, tokens=tokens, depth=depth, repeats=repeats))
+            return self._measures
+
+    def set_ceilings(self, model: ModelFile, ceilings: Ceilings) -> None:
+        """Let the facts know what this machine was measured to do with a model; after `close` nothing happens."""
+        with self._lock:
+            if not self._closed:
+                self._record(Calibrated(at_ns=now_ns(), path=str(model.path), ceilings=ceilings))
 
     def record(self, sample: Sample) -> None:
         """Put a reading of a probe among the facts; after `close` nothing happens."""

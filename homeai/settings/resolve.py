@@ -29,7 +29,7 @@ from homeai.settings.kinds import Value, did_you_mean
 from homeai.settings.table import BY_KEY, SETTINGS, Machine, Setting
 
 if TYPE_CHECKING:
-    from homeai.events import Sampler
+    from homeai.events import Ceilings, Sampler
     from homeai.options import EngineOptions
 
 Source = Literal["flag", "environment", "file", "measured", "default"]
@@ -105,6 +105,11 @@ class Settings:
             return self
         found = tuned.measured(file, self.measured_place(path, size_bytes))
         return self.with_measured(found.values, found.origins)
+
+    def ceilings(self, path: Path, size_bytes: int, state_dir: Path) -> Ceilings | None:
+        """What `homeai calibrate` found for a model here; None where it was not run."""
+        file = state_dir / tuned.FILE_NAME
+        return tuned.ceilings(file, self.measured_place(path, size_bytes)) if file.exists() else None
 
     def measured_place(self, path: Path, size_bytes: int) -> tuned.Place:
         """What a measurement of a model under these settings is filed under."""

@@ -9,7 +9,8 @@ The file is JSON, one entry a measurement; a later one of the same machine, buil
                                "answer_ms": {"flash_attention": [4910.0, 5720.0]}}]}
 
 `values` has what is better than the default. `at` (when it was measured) and `answer_ms` (what a typical answer took
-with the value, and with the default) are for people and may be missing.
+with the value, and with the default) are for people and may be missing. `ceilings`, from `homeai calibrate`, is what
+this machine can do with the model: a `homeai.events.Ceilings`.
 """
 
 from __future__ import annotations
@@ -22,9 +23,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from homeai.units import span
+
+if TYPE_CHECKING:
+    from homeai.events import Ceilings
 
 FILE_NAME = "tuned.json"
 SCHEMA = 1
@@ -100,6 +104,33 @@ def write_measured(
         entry[name] = {key: value for key, value in merged.items() if value is not None}
     others = [old for old in content["entries"] if not _is_of(old, place)]
     content["entries"] = [*others, entry | place.keys | {"at": at}]
+    _write(path, json.dumps(content, indent=1) + "\n")
+
+
+def ceilings(path: Path, place: Place) -> Ceilings | None:
+    """What a calibration of this combination found; None where there was none, or it cannot be read."""
+    import msgspec
+
+    from homeai.events import Ceilings
+
+    for entry in reversed(_content(path)["entries"]):
+        if _is_of(entry, place) and "ceilings" in entry:
+            with suppress(msgspec.ValidationError):
+                return msgspec.convert(entry["ceilings"], Ceilings)
+    return None
+
+
+def write_ceilings(path: Path, place: Place, found: Ceilings) -> None:
+    """Write down what a calibration found, and keep everything else; raises `OSError` where it cannot be written."""
+    import msgspec
+
+    content = _content(path)
+    entry: dict[str, Any] = {}
+    for old in content["entries"]:
+        if _is_of(old, place):
+            entry |= old
+    others = [old for old in content["entries"] if not _is_of(old, place)]
+    content["entries"] = [*others, entry | place.keys | {"ceilings": msgspec.to_builtins(found)}]
     _write(path, json.dumps(content, indent=1) + "\n")
 
 

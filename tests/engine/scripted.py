@@ -15,7 +15,7 @@ from typing import Literal, cast
 
 from homeai import __version__
 from homeai.clock import now_ns
-from homeai.engine.wire import Ask, Hello, Load
+from homeai.engine.wire import Ask, Hello, Load, Measure
 from homeai.events import (
     AnyFact,
     Began,
@@ -28,6 +28,7 @@ from homeai.events import (
     LoadFailed,
     LoadProgress,
     LoadStarted,
+    Measured,
     ModelFacts,
     Parts,
     Placement,
@@ -186,6 +187,18 @@ class ScriptedBackend:
         self._end(answer, "cancelled")
         for _ in range(answer.script.late):
             self._token(answer, "late ", waited_ns=0)
+
+    def measure(self, request: Measure) -> None:
+        took_ns = 1_000_000 + 100_000 * request.tokens
+        self._emit(
+            Measured(
+                at_ns=now_ns(),
+                measure_id=request.measure_id,
+                tokens=request.tokens,
+                depth=request.depth,
+                took_ns=(took_ns,) * request.repeats,
+            )
+        )
 
     def step(self) -> None:
         live = list(self._live.values())

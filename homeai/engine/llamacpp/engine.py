@@ -12,11 +12,12 @@ from homeai.engine.backend import Emit
 from homeai.engine.llamacpp import library
 from homeai.engine.llamacpp.answer import Slot
 from homeai.engine.llamacpp.loading import Loaded, LogTail, load
+from homeai.engine.llamacpp.measuring import took_ns
 from homeai.engine.llamacpp.native import Context, Model
 from homeai.engine.llamacpp.scheduler import Scheduler
-from homeai.engine.wire import Ask, Hello, Load
+from homeai.engine.wire import Ask, Hello, Load, Measure
 from homeai.errors import EngineError, HomeaiError
-from homeai.events import Began, Device, Ended, Fault, LoadFailed, LoadStarted, Notice
+from homeai.events import Began, Device, Ended, Fault, LoadFailed, LoadStarted, Measured, Notice
 from homeai.units import count
 
 
@@ -96,6 +97,22 @@ class LlamaCppBackend:
         """Advance every live answer by one iteration."""
         if self._scheduler is not None:
             self._scheduler.step()
+
+    def measure(self, request: Measure) -> None:
+        """Time a computation with an empty cache."""
+        spans_ns: tuple[int, ...] = ()
+        if self._scheduler is not None and self._loaded is not None:
+            self._scheduler.reset()
+            spans_ns = took_ns(self._loaded.context, self._loaded.model.vocabulary.size, request)
+        self._emit(
+            Measured(
+                at_ns=now_ns(),
+                measure_id=request.measure_id,
+                tokens=request.tokens,
+                depth=request.depth,
+                took_ns=spans_ns,
+            )
+        )
 
     def interrupt(self, answer_id: int) -> None:
         """Break off the running computation if it may serve this answer. Called on another thread."""

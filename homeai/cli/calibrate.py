@@ -1,0 +1,188 @@
+"""`homeai calibrate`: measures what this machine can do with a model, so that answers can be compared with it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import TYPE_CHECKING, Any
+
+from homeai.cli.console import Interrupted, Passing, say, write
+from homeai.cli.parser import Parser
+from homeai.cli.signals import Signals
+
+if TYPE_CHECKING:
+    from homeai.events import Ceilings, LoadEnded
+    from homeai.lab.calibrate import Progress
+    from homeai.models.modelfile import ModelFile
+    from homeai.settings import Settings
+
+SUMMARY = "measures what this machine can do with a model, so that every answer can be explained and compared with it"
+
+
+def parser() -> Parser:
+    """The command's arguments."""
+    made = Parser(
+        "homeai calibrate",
+        SUMMARY,
+        usage="[--model MODEL] [--json]",
+        examples=(
+            "homeai calibrate",
+            "homeai calibrate --model qwen3-4b",
+            "homeai calibrate --json | jq .ceilings.read_bytes_per_s",
+        ),
+        notes=(
+            "It has the model compute 1 to 512 tokens at once and reads memory as fast as it goes, for about",
+            "25 seconds. What it finds belongs to this machine, build and model, and is used from then on.",
+            "Other programs should rest meanwhile.",
+        ),
+    )
+    made.add_argument("--json", action="store_true", help="print one JSON object")
+    made.add_settings(("model", "engine"))
+    return made
+
+
+def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:
+    """Measure, keep the result and show it; a signal before that leaves everything as it was."""
+    from homeai.cli.answering import settings_and_model
+    from homeai.clock import now_ns
+    from homeai.errors import HomeaiError
+    from homeai.places import state_dir
+    from homeai.settings.tuned import FILE_NAME, write_ceilings
+
+    with Signals() as signals:
+        settings, model = settings_and_model(arguments)
+        found, loaded = _measured(settings, model, signals)
+    place, file = settings.measured_place(model.path, model.size_bytes), state_dir() / FILE_NAME
+    unwritten: OSError | None = None
+    try:
+        write_ceilings(file, place, found)
+    except OSError as problem:
+        unwritten = problem
+    if arguments.json:
+        told = {
+            "schema": 1,
+            "model": {"name": model.name, "path": str(model.path), "size_bytes": model.size_bytes},
+            "machine": place.machine,
+            "build": place.build,
+            "took_ms": (now_ns() - entered_at_ns) / 1e6,
+            "written": None if unwritten is not None else str(file),
+            **_object(found, loaded),
+        }
+        write(json.dumps(told, allow_nan=False) + "\n")
+    else:
+        write(_table(found))
+        for line in _meaning(found, loaded):
+            write(line + "\n")
+    if unwritten is not None:
+        raise HomeaiError(f"The result could not be written to {file}: {unwritten.strerror or unwritten}.")
+    say("homeai: Kept. Answers of this model are compared with it from now on.")
+    return 0
+
+
+def _measured(settings: Settings, model: ModelFile, signals: Signals) -> tuple[Ceilings, LoadEnded]:
+    from homeai.lab.calibrate import BUDGET_S, calibrate
+    from homeai.places import log_dir
+
+    say(f"homeai: Measuring {model.name} for about {BUDGET_S:.0f} s. Ctrl-C stops it and changes nothing.")
+    telling = _Telling()
+    with signals.told_to(telling.stop):
+        try:
+            return calibrate(settings, model, tell=telling.take, log_file=log_dir() / "engine.log")
+        except Interrupted:
+            telling.end()
+            say("homeai: Stopped; nothing was changed.")
+            raise
+        finally:
+            telling.end()
+
+
+class _Telling:
+    """The progress on stderr, in one line that is written over."""
+
+    def __init__(self) -> None:
+        self._passing = Passing()
+        self._signal = 0
+
+    def stop(self, number: int) -> None:
+        """End at the next progress; called in a signal handler."""
+        self._signal = number
+
+    def take(self, progress: Progress) -> None:
+        """Show it; raises `Interrupted` once a signal came."""
+        if self._signal:
+            raise Interrupted(self._signal)
+        left = f", about {progress.left_s:.0f} s left" if progress.done else ""
+        self._passing.show(f"{progress.what}{left}")
+
+    def end(self) -> None:
+        """Leave an empty line."""
+        self._passing.clear()
+
+
+def _table(found: Ceilings) -> str:
+    from homeai.cli.table import table
+    from homeai.units import count, rate, span
+
+    rows = [
+        (count(step.tokens), count(step.depth), span(step.took_ns), rate(step.tokens * 1e9 / step.took_ns))
+        for step in found.steps
+    ]
+    return table(("tokens at once", "context before", "took", "rate"), rows, right=(0, 1, 2, 3))
+
+
+def _meaning(found: Ceilings, loaded: LoadEnded) -> list[str]:
+    """What the figures say, in plain words."""
+    from homeai.metrics.roofline import BANDWIDTH_BOUND, bandwidth_use, fit
+    from homeai.units import percent, size, span
+
+    lines: list[str] = []
+    form = fit(found.steps)
+    if form is not None and form.form == "sum":
+        lines.append(
+            f"A computation takes about {span(form.fixed_ns)} however few tokens it has, and {span(form.per_token_ns)} "
+            "more for each: here reading the weights and the arithmetic add up."
+        )
+    elif form is not None:
+        lines.append(
+            f"A computation takes at least {span(form.floor_ns)}, and {span(form.per_token_ns)} for each token where "
+            "there are many: here the arithmetic of few tokens hides behind reading the weights."
+        )
+    single = next((step.took_ns for step in found.steps if (step.tokens, step.depth) == (1, 0)), None)
+    shape = loaded.model.shape
+    if found.read_bytes_per_s and shape is not None and single:
+        used = bandwidth_use(shape.weight_bytes, single, found.read_bytes_per_s)
+        bound = "limits" if used > BANDWIDTH_BOUND else "does not limit"
+        lines.append(
+            f"Memory is read at {size(found.read_bytes_per_s)} a second; writing one token reads "
+            f"{size(shape.weight_bytes)} and uses {percent(used)} of that: memory {bound} how fast this model writes."
+        )
+    return lines
+
+
+def _object(found: Ceilings, loaded: LoadEnded) -> dict[str, Any]:
+    import msgspec
+
+    from homeai.metrics.roofline import fit
+
+    form, shape = fit(found.steps), loaded.model.shape
+    return {
+        "ceilings": {
+            "steps": [
+                {"tokens": step.tokens, "depth": step.depth, "took_ms": step.took_ns / 1e6} for step in found.steps
+            ],
+            "read_bytes_per_s": found.read_bytes_per_s,
+            "threads": found.threads,
+            "layers_offloaded": found.layers_offloaded,
+            "measured_at": found.measured_at,
+        },
+        "fit": None
+        if form is None
+        else {
+            "form": form.form,
+            "fixed_ms": form.fixed_ns / 1e6,
+            "per_token_ms": form.per_token_ns / 1e6,
+            "floor_ms": form.floor_ns / 1e6,
+            "error": form.error,
+        },
+        "shape": None if shape is None else msgspec.to_builtins(shape),
+    }

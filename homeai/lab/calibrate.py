@@ -1,0 +1,202 @@
+"""What this machine can do with a model: how long computations of 1 to 512 tokens take, and how fast memory is read.
+
+One session with the model loaded; the engine times each computation by itself. Sizes take turns, so that a slow moment
+spoils one repeat of each and not all of one, and of the repeats the first quartile counts: other programs only ever add
+time. A size that would not fit into the budget is left out with all larger ones.
+"""
+
+from __future__ import annotations
+
+import queue
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import TypeVar
+
+from homeai.clock import now_ns, wall_clock
+from homeai.errors import BrokenModelError, EngineError, ExitCode, exit_code_of
+from homeai.events import AnyFact, Ceilings, EngineEnded, EngineFacts, Fault, LoadEnded, LoadFailed, Measured, Step
+from homeai.lab.memory_read import read_bytes_per_s
+from homeai.metrics.gaps import nearest_rank
+from homeai.models.modelfile import ModelFile
+from homeai.session import Session
+from homeai.settings import Settings
+
+BUDGET_S = 25.0
+SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
+LEAST = 4
+"""Sizes up to here are measured in any case: with fewer nothing could be said."""
+
+ROUNDS = 5
+DEPTH = 1024
+"""Tokens of context behind which the smallest and the largest size are measured once more."""
+
+F = TypeVar("F", LoadEnded, Measured)
+
+_TICK_S = 0.1
+_DEPTH_SHARE = 0.3
+"""How much of the budget is kept for the sizes behind a context."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What is going on, in words: `computing 8 tokens at once`."""
+
+    what: str
+    done: float = 0.0
+    """0..1, of the whole."""
+    left_s: float = 0.0
+
+
+def calibrate(
+    settings: Settings,
+    model: ModelFile,
+    *,
+    budget_s: float = BUDGET_S,
+    tell: Callable[[Progress], None],
+    log_file: Path | None = None,
+) -> tuple[Ceilings, LoadEnded]:
+    """Measure, and return what was found with the facts of the load; that is not part of the budget.
+
+    Args:
+        settings: How the model is to run.
+        model: What to run.
+        budget_s: How long the measuring may take.
+        tell: Gets the progress about ten times a second; an exception that it raises ends the measurement.
+        log_file: Where the engine's stderr goes.
+
+    Raises:
+        EngineError: The model cannot be loaded or run.
+        BrokenModelError: The file cannot chat.
+    """
+    bench = _Bench(settings, model, budget_s, tell, log_file)
+    try:
+        return bench.run()
+    finally:
+        bench.session.close()
+
+
+class _Bench:
+    def __init__(
+        self,
+        settings: Settings,
+        model: ModelFile,
+        budget_s: float,
+        tell: Callable[[Progress], None],
+        log_file: Path | None,
+    ) -> None:
+        self._tell = tell
+        self._budget_ns = max(int(budget_s * 1e9), 1)
+        self._began_ns = now_ns()
+        self._single_ns = 1
+        self._model = model
+        self._inbox: queue.SimpleQueue[AnyFact] = queue.SimpleQueue()
+        self._took: dict[tuple[int, int], list[int]] = defaultdict(list)
+        self.session = Session(
+            options=settings.engine_options(model.context_trained),
+            on_fact=self._inbox.put,
+            backend=settings.value("backend"),
+            log_file=log_file,
+        )
+
+    def run(self) -> tuple[Ceilings, LoadEnded]:
+        """Load, measure the sizes, then those behind a context, then the memory."""
+        self.session.use_model(self._model)
+        loaded = self._wait(LoadEnded, "loading the model")
+        engine = loaded.engine
+        self._began_ns = now_ns()
+        self._measure(1, repeats=2)
+        # The first ones settle clocks and caches; how long they took only says how often others can be repeated.
+        self._single_ns = max(min(self._took.pop((1, 0)) or [1]), 1)
+        self._measure_sizes()
+        self._measure_behind_context(engine)
+        found = Ceilings(
+            steps=tuple(
+                Step(tokens=tokens, depth=depth, took_ns=nearest_rank(sorted(spans), 0.25))
+                for (tokens, depth), spans in sorted(self._took.items(), key=lambda item: item[0][::-1])
+            ),
+            read_bytes_per_s=self._read_memory(engine),
+            threads=engine.threads,
+            layers_offloaded=engine.layers_offloaded,
+            measured_at=wall_clock(),
+        )
+        return found, loaded
+
+    def _measure_sizes(self) -> None:
+        until_ns = int(self._budget_ns * (1 - _DEPTH_SHARE))
+        sizes = list(SIZES)
+        for turn in range(ROUNDS):
+            for tokens in tuple(sizes):
+                known = self._took.get((tokens, 0)) or [2 * span for span in self._took.get((tokens // 2, 0), [])]
+                wanted = not turn and tokens <= LEAST
+                if not wanted and self._passed_ns() + max(known, default=0) > until_ns:
+                    if not turn:
+                        sizes = sizes[: sizes.index(tokens)]
+                    break
+                if not self._measure(tokens, repeats=self._repeats(tokens)):
+                    sizes = sizes[: sizes.index(tokens)]
+                    break
+
+    def _repeats(self, tokens: int) -> int:
+        """Up to eight of one token and fewer of more, together at most 2 % of the budget."""
+        return max(1, min(8 // tokens, self._budget_ns // 50 // (self._single_ns * tokens)))
+
+    def _measure_behind_context(self, engine: EngineFacts) -> None:
+        largest = max((tokens for tokens, _ in self._took), default=1)
+        depth = min(DEPTH, ((engine.context or DEPTH) - largest) // 2)
+        whole_ns = median(self._took.get((largest, 0)) or [0])
+        # To fill the context once for each of the two, and the larger one itself.
+        if depth < largest or self._passed_ns() + whole_ns * (2 * depth / largest + 2) > self._budget_ns:
+            return
+        self._measure(1, depth=depth, repeats=12)
+        self._measure(largest, depth=depth, repeats=2)
+
+    def _read_memory(self, engine: EngineFacts) -> float | None:
+        if engine.layers_offloaded:
+            return None
+        import psutil
+
+        return read_bytes_per_s(
+            engine.cores or engine.threads or 1,
+            available_bytes=int(psutil.virtual_memory().available),
+            tell=lambda: self._say("reading memory"),
+        )
+
+    def _measure(self, tokens: int, *, depth: int = 0, repeats: int = 1) -> bool:
+        """Take one more measurement; False where it does not fit into the engine's context or batch."""
+        wanted = self.session.measure(tokens, depth=depth, repeats=repeats)
+        behind = f" behind {depth:,} tokens" if depth else ""
+        while True:
+            found = self._wait(Measured, f"computing {tokens} token{'s' * (tokens > 1)} at once{behind}")
+            if found.measure_id == wanted:
+                self._took[(tokens, depth)] += found.took_ns
+                return bool(found.took_ns)
+
+    def _wait(self, kind: type[F], what: str) -> F:
+        while True:
+            self._say(what)
+            try:
+                fact = self._inbox.get(timeout=_TICK_S)
+            except queue.Empty:
+                continue
+            if isinstance(fact, kind):
+                return fact
+            if isinstance(fact, LoadFailed):
+                raise _problem(fact.fault)
+            if isinstance(fact, EngineEnded):
+                raise _problem(fact.fault or Fault(code="engine_died", message="The engine was ended."))
+
+    def _passed_ns(self) -> int:
+        return now_ns() - self._began_ns
+
+    def _say(self, what: str) -> None:
+        passed_ns = self._passed_ns() if self._took else 0
+        left_ns = max(0, self._budget_ns - passed_ns)
+        self._tell(Progress(what, min(1.0, passed_ns / self._budget_ns), left_ns / 1e9))
+
+
+def _problem(fault: Fault) -> EngineError | BrokenModelError:
+    kind = BrokenModelError if exit_code_of(fault) is ExitCode.BROKEN_MODEL else EngineError
+    return kind(fault.message, code=fault.code, help=fault.help, detail=fault.detail)

@@ -1,0 +1,195 @@
+"""Calibration: over scripted workers of known speed, as a command, and the engine's own measurement."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from homeai.engine.wire import Measure
+from homeai.errors import EngineError
+from homeai.events import Ceilings, Measured, Step
+from homeai.lab import calibrate as calibrating
+from homeai.lab.calibrate import Progress, calibrate
+from homeai.lab.memory_read import last_level_cache_bytes, read_bytes_per_s
+from homeai.metrics.roofline import fit
+from homeai.models.modelfile import ModelFile
+from homeai.settings import tuned
+from tests.cli.conftest import Homeai, assert_gone
+from tests.engine.rig import Rig, starter
+from tests.lab.test_tune import settings
+from tests.models.tiny import write_chat_model
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> ModelFile:
+    path = tmp_path / "scripted.gguf"
+    return ModelFile(name="scripted", path=path, shards=(path,), size_bytes=1000, kind="chat", source="path")
+
+
+def ignore(progress: Progress) -> None:
+    """For those who do not watch."""
+
+
+def test_all_sizes_are_measured_and_described(model: ModelFile) -> None:
+    seen: list[Progress] = []
+    found, loaded = calibrate(settings(2), model, tell=seen.append)
+    flat = [step for step in found.steps if step.depth == 0]
+    assert [step.tokens for step in flat] == list(calibrating.SIZES)
+    # The script says 1 ms and 0.1 ms a token.
+    assert all(step.took_ns == 1_000_000 + 100_000 * step.tokens for step in flat)
+    assert [(step.tokens, step.depth) for step in found.steps if step.depth] == [(1, 1024), (512, 1024)]
+    form = fit(found.steps)
+    assert form is not None
+    assert (form.form, round(form.fixed_ns), round(form.per_token_ns)) == ("sum", 1_000_000, 100_000)
+    assert found.read_bytes_per_s is not None
+    assert found.threads == loaded.engine.threads
+    assert seen[0].what == "loading the model"
+    assert any(progress.what == "computing 512 tokens at once behind 1,024 tokens" for progress in seen)
+    assert seen[-1].what == "reading memory"
+    assert not psutil.Process().children()
+
+
+def test_what_does_not_fit_into_the_budget_is_left_out(model: ModelFile) -> None:
+    found, _ = calibrate(settings(2), model, budget_s=0.0, tell=ignore)
+    assert [(step.tokens, step.depth) for step in found.steps] == [(1, 0), (2, 0), (4, 0)]
+
+
+def test_a_failed_load_is_told(model: ModelFile, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOMEAI_SCRIPT", "at=load fail=1")
+    with pytest.raises(EngineError, match="The script wants"):
+        calibrate(settings(2), model, tell=ignore)
+    assert not psutil.Process().children()
+
+
+def test_what_the_listener_raises_ends_it(model: ModelFile) -> None:
+    def stop(progress: Progress) -> None:
+        if "4 tokens" in progress.what:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        calibrate(settings(2), model, tell=stop)
+    assert not psutil.Process().children()
+
+
+# --- the command ------------------------------------------------------------------------------------------------------
+
+
+def test_the_command_keeps_what_it_finds_beside_what_is_there(homeai: Homeai) -> None:
+    path = write_chat_model(homeai.home / "tiny.gguf")
+    done = homeai.run("calibrate", "--model", str(path), "--json")
+    assert done.status == 0, done.err
+    told = done.object()
+    assert told["fit"]["form"] == "sum"
+    assert told["fit"]["per_token_ms"] == pytest.approx(0.1)
+    assert told["ceilings"]["steps"][0] == {"tokens": 1, "depth": 0, "took_ms": 1.1}
+    place = tuned.Place(told["machine"], told["build"], tuned.model_name(path, path.stat().st_size))
+    file = Path(told["written"])
+    found = tuned.ceilings(file, place)
+    assert found is not None
+    assert found.steps[0] == Step(tokens=1, took_ns=1_100_000)
+
+    tuned.write_measured(file, place, {"threads": 1}, at="2026-11-30T01:00:00+01:00", answer_ms={})
+    assert tuned.ceilings(file, place) == found
+    tuned.write_ceilings(file, place, Ceilings(measured_at="now"))
+    assert tuned.ceilings(file, place) == Ceilings(measured_at="now")
+    assert tuned.measured(file, place).values == {"threads": 1}
+
+
+def test_the_command_says_it_in_words(homeai: Homeai) -> None:
+    path = write_chat_model(homeai.home / "tiny.gguf")
+    done = homeai.run("calibrate", "--model", str(path))
+    assert done.status == 0
+    assert "tokens at once" in done.out
+    assert "about 1.00 ms however few tokens it has, and 0.10 ms more for each" in done.out
+    assert "Kept." in done.err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends a signal")
+def test_a_signal_changes_nothing(homeai: Homeai) -> None:
+    path = write_chat_model(homeai.home / "tiny.gguf")
+    running = homeai.start("calibrate", "--model", str(path), script="load_ms=5000")
+    workers = running.wait_for_workers()
+    running.process.send_signal(signal.SIGINT)
+    done = running.finish()
+    assert done.status == 130
+    assert "Stopped; nothing was changed." in done.err
+    assert not (homeai.home / "state" / tuned.FILE_NAME).exists()
+    assert_gone(workers)
+
+
+def test_ceilings_of_another_shape_are_none(tmp_path: Path) -> None:
+    place = tuned.Place("m", "b", "x")
+    file = tmp_path / "tuned.json"
+    assert tuned.ceilings(file, place) is None
+    file.write_text(
+        '{"schema": 1, "entries": [{"machine": "m", "build": "b", "model": "x", "ceilings": {"steps": 7}}]}'
+    )
+    assert tuned.ceilings(file, place) is None
+
+
+# --- what is measured -------------------------------------------------------------------------------------------------
+
+
+def test_memory_is_read_at_a_speed_that_memory_has(tmp_path: Path) -> None:
+    told: list[None] = []
+    found = read_bytes_per_s(2, available_bytes=1 << 30, tell=lambda: told.append(None))
+    assert found is not None
+    assert 0.5e9 < found < 2e12
+    assert len(told) >= 3
+    assert read_bytes_per_s(2, available_bytes=64 << 20) is None
+
+
+@pytest.mark.parametrize(("sizes", "expected"), [(["48K", "32768K"], 32 << 20), (["1M"], 1 << 20), (["?", ""], None)])
+def test_the_size_of_the_last_cache(tmp_path: Path, sizes: list[str], expected: int | None) -> None:
+    for index, size in enumerate(sizes):
+        (tmp_path / f"index{index}").mkdir()
+        (tmp_path / f"index{index}" / "size").write_text(f"{size}\n")
+    assert last_level_cache_bytes(tmp_path) == expected
+
+
+@pytest.fixture
+def measured(tmp_path: Path) -> Callable[..., Measured]:
+    rig = Rig()
+    rig.load(write_chat_model(tmp_path / "tiny.gguf"), context=512, batch=256, ubatch=128)
+    rig.answer("Something that is in the cache.")
+
+    def measuring(**changes: int) -> Measured:
+        rig.facts.clear()
+        rig.backend.measure(Measure(measure_id=3, **changes))
+        assert rig.backend.slots[0].ids == []
+        assert rig.backend.context.length(0) == 0
+        return rig.one(Measured)
+
+    return measuring
+
+
+def test_the_engine_times_each_repeat(measured: Callable[..., Measured]) -> None:
+    found = measured(tokens=8, depth=200, repeats=3)
+    assert (found.measure_id, found.tokens, found.depth, len(found.took_ns)) == (3, 8, 200, 3)
+    assert all(0 < span < 5_000_000_000 for span in found.took_ns)
+
+
+@pytest.mark.parametrize("changes", [{"tokens": 257}, {"tokens": 0}, {"tokens": 1, "depth": 512}])
+def test_what_does_not_fit_has_no_spans(measured: Callable[..., Measured], changes: dict[str, int]) -> None:
+    assert measured(repeats=2, **changes).took_ns == ()
+
+
+def test_without_a_model_there_are_no_spans() -> None:
+    rig = Rig()
+    rig.backend.measure(Measure(measure_id=1, tokens=1))
+    assert rig.one(Measured).took_ns == ()
+
+
+def test_more_tokens_take_longer(tmp_path: Path) -> None:
+    rig = Rig()
+    rig.load(starter(), context=1024)
+    for tokens in (1, 128):
+        rig.backend.measure(Measure(measure_id=tokens, tokens=tokens, repeats=3))
+    few, many = rig.of(Measured)
+    assert 3 * min(few.took_ns) < min(many.took_ns)
+    rig.close()
