@@ -19,6 +19,8 @@ MARK = 2
 LABEL = 28
 VALUE = 13
 BAR = 16
+LEAST_NOTE = 8
+"""In less room nothing stands beside a value; the line below the page says it."""
 FORMULA_FROM = 124
 """In a window this wide the formulas stand beside their figures."""
 CHART_ROWS = 6
@@ -96,6 +98,8 @@ def _line(figure: Figure, label_width: int, width: int, *, in_focus: bool) -> Co
         return _filled(Content.assemble(line, middle_cut(words_of(figure), width - line.cell_length)), width, in_focus)
     value = Content.styled(words_of(figure), "" if known else MUTED)
     line = Content.assemble(line, value.pad_left(VALUE - value.cell_length), "  ")
+    if width - line.cell_length < LEAST_NOTE:
+        return _filled(line.truncate(width), width, in_focus)
     if figure.missing:
         line = Content.assemble(line, (figure.missing, MUTED))
     elif figure.share is not None:

@@ -56,6 +56,11 @@ def on_chat_or(command_id: str) -> Available:
     return lambda now: now.on_chat or now.over == command_id
 
 
+def _on_figures(now: Situation) -> bool:
+    """On the chat screen, or on a page of figures, from which the keys of both lead to the other."""
+    return now.on_chat or now.over in ("details", "compare")
+
+
 def _with_others(now: Situation) -> bool:
     return now.on_chat and now.chats > 1
 
@@ -103,10 +108,10 @@ COMMANDS: tuple[Command, ...] = (
             "chat_settings_screen:turn_settings", available=on_chat_or("chat_settings")),
     Command("details", ("f5",), "details", "Details of this answer",
             "shows every figure of the answer, and how each is worked out", "details_screen:turn_details",
-            available=on_chat_or("details"), footer=lambda now: now.on_chat and now.live or now.answers > 0),
+            available=_on_figures, footer=lambda now: now.on_chat and now.live or now.answers > 0),
     Command("compare", ("f6",), "compare", "Compare two answers",
             "shows two answers side by side, and by how much they differ", "compare_screen:turn_compare",
-            available=on_chat_or("compare")),
+            available=_on_figures),
     Command("earlier_answer", ("alt+left",), "earlier answer", "Earlier answer",
             "shows the figures of the answer before", "browsing:earlier", available=on_chat_or("details")),
     Command("later_answer", ("alt+right",), "later answer", "Later answer",

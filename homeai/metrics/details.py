@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from homeai.events import EngineFacts, Parts, Placement, Sampler
+from homeai.events import EngineFacts, EngineReady, Parts, Placement, Sampler
 from homeai.metrics.phases import PhaseName, cut_reason, decode_parts, phases, prefill_parts
 from homeai.metrics.quantities import metrics
 from homeai.metrics.quantity import Basis, Quantity, Unit
@@ -72,8 +72,14 @@ _RATES = ("rates.prefill_tps", "rates.decode_tps", "rates.end_to_end_tps")
 _GAPS = ("gaps_ms.p50", "gaps_ms.p95", "gaps_ms.p99", "gaps_ms.max")
 
 
-def details(answer: AnswerState, now_ns: int | None = None) -> tuple[Group, ...]:
-    """Return all figures of an answer; `now_ns` ends the phase that runs."""
+def details(answer: AnswerState, now_ns: int | None = None, ready: EngineReady | None = None) -> tuple[Group, ...]:
+    """Return all figures of an answer.
+
+    Args:
+        answer: The answer.
+        now_ns: Ends the phase that runs.
+        ready: The engine's hello, for an answer that no model was loaded for.
+    """
     reason = cut_reason(answer)
     others = [metric_id for metric_id in metrics() if metric_id not in (*_WAITING, *_RATES, *_GAPS)]
     return (
@@ -86,7 +92,7 @@ def details(answer: AnswerState, now_ns: int | None = None) -> tuple[Group, ...]
         Group("others", "more", tuple(_metric(answer, name) for name in others)),
         Group("load", "the model's load", _load(answer, reason)),
         Group("model", "model", _model(answer, reason)),
-        Group("engine", "engine", _engine(answer, reason)),
+        Group("engine", "engine", _engine(answer, ready, reason)),
         Group("sampler", "how tokens are chosen", _sampler(answer, reason)),
     )
 
@@ -205,11 +211,12 @@ _ENGINE: tuple[tuple[str, str, FigureUnit, str], ...] = (
 )
 
 
-def _engine(answer: AnswerState, reason: str) -> tuple[Figure, ...]:
+def _engine(answer: AnswerState, ready: EngineReady | None, reason: str) -> tuple[Figure, ...]:
     engine = answer.load.ended.engine if answer.load is not None else None
+    hello = engine or ready
     figures = [
-        _known("engine.backend", "backend", _of(engine, "backend"), "words", "What computes.", reason),
-        _known("engine.build", "build", _of(engine, "build"), "words", "Its version.", reason),
+        _known("engine.backend", "backend", _of(hello, "backend"), "words", "What computes.", reason),
+        _known("engine.build", "build", _of(hello, "build"), "words", "Its version.", reason),
     ]
     for name, label, unit, words in _ENGINE:
         figures.append(_told(f"engine.{name}", label, _engine_value(engine, name), unit, words, engine, reason))

@@ -1,0 +1,126 @@
+"""A page over the chat that follows what runs: a heading, lines that scroll, some words below them, and its keys."""
+
+from __future__ import annotations
+
+from time import monotonic
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.screen import Screen
+
+from homeai.app.commands import Keys
+from homeai.metrics.state import SessionState
+from widgets.figures import MUTED
+from widgets.lines import Lines
+
+if TYPE_CHECKING:
+    from homeai.app.app import HomeaiApp
+
+EVERY_S = 0.25
+"""Figures of what runs are worked out anew this often."""
+MOST_SHARE = 0.05
+"""But never so often that it takes more of the time than this: percentiles of a very long answer take their time."""
+
+
+class LivePage(Screen[None]):
+    """Esc, or the key that opened it, goes back.
+
+    Args:
+        keys: Which keys the commands have.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q", "dismiss", "Back"),
+        Binding("down,j", "move(1)", "Down", show=False),
+        Binding("up,k", "move(-1)", "Up", show=False),
+        Binding("pagedown,space", "move(12)", "Page down", show=False),
+        Binding("pageup", "move(-12)", "Page up", show=False),
+        Binding("home", "move(-10000)", "First", show=False),
+        Binding("end", "move(10000)", "Last", show=False),
+    ]
+
+    def __init__(self, keys: Keys) -> None:
+        super().__init__()
+        self.keys = keys
+        self.VERTICAL_BREAKPOINTS = [(0, "-low"), (18, "-tall")]
+        self._due_s = 0.0
+
+    def compose(self) -> ComposeResult:
+        """Build the page."""
+        yield Lines(classes="page-head")
+        with VerticalScroll(classes="page", can_focus=False):
+            yield Lines(classes="page-lines")
+        yield Lines(classes="page-help")
+        yield Lines(classes="page-keys")
+
+    def on_mount(self) -> None:
+        """Begin to follow."""
+        self.set_interval(EVERY_S, self._follow_on_time)
+        self.call_after_refresh(self.follow)
+
+    def on_resize(self, _event: events.Resize) -> None:
+        """Lay everything out for the new size."""
+        self.call_after_refresh(self.follow)
+
+    def _follow_on_time(self) -> None:
+        started_s = monotonic()
+        if started_s >= self._due_s and self.is_current:
+            self.follow()
+            self._due_s = started_s + (monotonic() - started_s) / MOST_SHARE
+
+    def follow(self) -> None:
+        """Show everything as it is now."""
+        raise NotImplementedError
+
+    def action_move(self, step: int) -> None:
+        """Scroll by some lines."""
+        self.scrolled.scroll_relative(y=step, animate=False)
+
+    # --- for those that inherit ---------------------------------------------------------------------------------------
+
+    @property
+    def owner(self) -> HomeaiApp:
+        """The application."""
+        return cast("HomeaiApp", self.app)
+
+    @property
+    def session_state(self) -> SessionState:
+        """What the facts so far add up to."""
+        session = self.owner.session
+        return SessionState() if session is None else session.state
+
+    @property
+    def scrolled(self) -> VerticalScroll:
+        """The part that scrolls."""
+        return self.query_one(".page", VerticalScroll)
+
+    def part(self, name: str) -> Lines:
+        """The lines of `head`, `lines`, `help` or `keys`."""
+        return self.query_one(f".page-{name}", Lines)
+
+    def width(self, name: str) -> int:
+        """Their width in cells; 0 before the first layout."""
+        return self.part(name).content_size.width
+
+    def show_keys(self, *pieces: tuple[str, str]) -> None:
+        """Name the keys of the page; what does not fit is left out."""
+        width, line = self.width("keys"), Content("")
+        for key, what in pieces:
+            piece = Content.assemble("  " if line else "", (key, "bold"), (f" {what}", MUTED))
+            if key and line.cell_length + piece.cell_length <= width:
+                line += piece
+        self.part("keys").show([line])
+
+
+def turn(app: HomeaiApp, page: type[LivePage]) -> None:
+    """Open such a page, in place of another one that is open, or close it where it is open."""
+    if isinstance(app.screen, page):
+        app.screen.dismiss()
+    elif isinstance(app.screen, LivePage):
+        app.switch_screen(page(app.keys))
+    else:
+        app.push_screen(page(app.keys))

@@ -1,0 +1,133 @@
+"""Two answers side by side: the same figures of both, by how much they differ, and what makes them hard to compare."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from homeai.metrics.details import Figure, details
+from homeai.metrics.phases import PHASES, current_phase, cut_reason
+from homeai.metrics.state import AnswerState
+from homeai.units import count
+
+ONE_EACH = "One answer each: a difference of a few percent means nothing."
+"""There is no spread to judge a difference by before something was repeated."""
+
+_SHOWN: tuple[tuple[str, tuple[str, ...]], ...] = (
+    (
+        "the wait and the speed",
+        ("ttft_ms", "rates.prefill_tps", "rates.decode_tps", "rates.end_to_end_tps"),
+    ),
+    ("where the time went", tuple(f"phases_ms.{name}" for name in PHASES)),
+    ("gaps between tokens", ("gaps_ms.p50", "gaps_ms.p95", "gaps_ms.max")),
+    ("tokens", ("tokens.prompt", "tokens.reused", "tokens.evaluated", "tokens.output", "context_fill")),
+    ("the model's load", ("load.total_ms", "load.page_cache")),
+    (
+        "model and engine",
+        (
+            "model.name",
+            "model.quant",
+            "engine.layers_offloaded",
+            "engine.threads",
+            "engine.threads_batch",
+            "engine.flash_attention",
+            "engine.kv_type_k",
+            "engine.kv_type_v",
+            "engine.context",
+        ),
+    ),
+    (
+        "how tokens are chosen",
+        (
+            "sampler.temperature",
+            "sampler.seed",
+            "sampler.max_tokens",
+            "sampler.top_k",
+            "sampler.top_p",
+            "sampler.min_p",
+            "sampler.repeat_penalty",
+        ),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One figure of both answers."""
+
+    left: Figure
+    right: Figure
+
+    @property
+    def difference(self) -> float | None:
+        """Right less left, in the figures' unit; None for words and where one is missing."""
+        left, right = self.left.value, self.right.value
+        if not isinstance(left, int | float) or not isinstance(right, int | float):
+            return None
+        return right - left
+
+    @property
+    def factor(self) -> float | None:
+        """How many times the left one the right one is; None for words, and where the left one is nothing."""
+        left, right = self.left.value, self.right.value
+        if not isinstance(left, int | float) or not isinstance(right, int | float) or left <= 0 or right < 0:
+            return None
+        return right / left
+
+    @property
+    def differs(self) -> bool:
+        """Whether the two are not the same; a missing one differs from one that is there."""
+        return self.left.value != self.right.value
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Figures that belong together."""
+
+    title: str
+    rows: tuple[Row, ...]
+
+
+def compare(left: AnswerState, right: AnswerState, now_ns: int | None = None) -> tuple[Rows, ...]:
+    """Return the figures of both answers in groups; `now_ns` ends what runs."""
+    lefts, rights = _by_path(left, now_ns), _by_path(right, now_ns)
+    return tuple(Rows(title, tuple(Row(lefts[path], rights[path]) for path in paths)) for title, paths in _SHOWN)
+
+
+def _by_path(answer: AnswerState, now_ns: int | None) -> dict[str, Figure]:
+    return {figure.path: figure for group in details(answer, now_ns) for figure in group.figures}
+
+
+def cautions(left: AnswerState, right: AnswerState) -> tuple[str, ...]:
+    """Return what to keep in mind before the difference is believed, one sentence each."""
+    words = [*_unfinished("left", left), *_unfinished("right", right)]
+    models = [answer.load.ended.model.path for answer in (left, right) if answer.load is not None]
+    if len(set(models)) > 1:
+        words.append("The models are different ones.")
+    read = (left.evaluated, right.evaluated)
+    if None not in read and _far(read[0] or 0, read[1] or 0):
+        words.append(f"{count(read[0])} and {count(read[1])} tokens had to be read: compare the rates, not the waits.")
+    depth = [
+        0 if answer.tokenised is None else answer.tokenised.prompt + answer.tokens.count // 2
+        for answer in (left, right)
+    ]
+    if all(depth) and _far(*depth) and abs(depth[0] - depth[1]) >= _DEEP:
+        words.append("One was written behind a much longer chat, which slows writing.")
+    if left.shared != right.shared:
+        which = "left" if left.shared else "right"
+        words.append(f"The {which} one was computed together with another answer.")
+    return (*words, ONE_EACH)
+
+
+_DEEP = 512
+"""Tokens; a context longer by less than this slows a small model's writing by less than the noise."""
+
+
+def _unfinished(which: str, answer: AnswerState) -> list[str]:
+    if answer.ended is None:
+        return [f"The {which} one still runs."]
+    return [] if current_phase(answer) is None else [f"The {which} one was cut short: {cut_reason(answer)}."]
+
+
+def _far(left: int, right: int) -> bool:
+    """Whether two counts differ by more than a tenth."""
+    return abs(left - right) * 10 > max(left, right)

@@ -1,0 +1,93 @@
+"""Every figure of an answer, compared with the object that files and scripts get."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from homeai.events import AnyFact, Fault, Queued, Sampler
+from homeai.metrics.contract import contract
+from homeai.metrics.details import Figure, details
+from homeai.metrics.fold import fold_all
+from homeai.metrics.quantities import metrics
+from tests.metrics import stories
+from tests.metrics.stories import ms
+
+TOO_LONG = Fault(code="context_full", message="too long")
+STORIES: dict[str, list[AnyFact]] = {
+    "whole": stories.whole_session(),
+    "stopped": stories.stopped_in_prefill(),
+    "died": stories.died_while_writing(),
+    "queued": [*stories.session_facts(), stories.submitted(1000), Queued(at_ns=ms(1000.2), answer_id=1, behind=(7,))],
+    "refused": [*stories.session_facts(), *stories.prompt_facts()[:2], stories.ended(2000, "error", fault=TOO_LONG)],
+    "half recorded": [*stories.session_facts(), *stories.writing_facts()[4:], stories.ended(11424.7)],
+    "bare": [stories.submitted(5, sampler=Sampler(seed=7, max_tokens=40)), stories.ended(7, "cancelled")],
+}
+
+
+def figures(facts: list[AnyFact], now_ms: float | None = None) -> dict[str, Figure]:
+    state = fold_all(facts)
+    return {
+        figure.path: figure
+        for group in details(state.answers[1], None if now_ms is None else ms(now_ms), state.engine.ready)
+        for figure in group.figures
+    }
+
+
+def at(tree: Any, path: str) -> Any:
+    for name in path.split("."):
+        tree = tree[int(name)] if name.isdigit() else tree[name]
+    return tree
+
+
+@pytest.mark.parametrize("story", STORIES)
+def test_every_figure_is_that_of_the_contract(story: str) -> None:
+    told = contract(fold_all(STORIES[story]), 1)
+    compared = 0
+    for path, figure in figures(STORIES[story]).items():
+        if path in ("context_fill", "reused_share", "stop_ms"):
+            continue  # of a screen only
+        if path.startswith("engine.devices") and told["engine"]["devices"] is None:
+            continue
+        value = at(told, path)
+        if figure.value is None:
+            assert value is None, path
+            assert figure.missing == told["missing"][path], path
+        elif figure.unit == "ns" and isinstance(figure.value, int):
+            assert value == pytest.approx(figure.value / 1e6), path
+        elif isinstance(value, bool):
+            assert figure.value == ("on" if value else "off"), path
+        elif figure.unit == "words":
+            assert figure.value == (f"{value:g}" if isinstance(value, float) else str(value)), path
+        else:
+            assert value == pytest.approx(figure.value), path
+        compared += 1
+    assert compared > 40
+
+
+@pytest.mark.parametrize("story", STORIES)
+def test_every_metric_is_there_with_its_sentence_and_what_is_missing_has_a_reason(story: str) -> None:
+    found = figures(STORIES[story])
+    assert found.keys() >= metrics().keys()
+    for path, figure in found.items():
+        assert figure.help.endswith("."), path
+        assert (figure.value is None) == bool(figure.missing), path
+    assert all(found[name].help == metric.formula for name, metric in metrics().items())
+
+
+def test_what_runs_has_its_length_so_far() -> None:
+    reading = [*stories.session_facts(), *stories.prompt_facts()[:6]]
+    assert figures(reading, 2103)["phases_ms.prefill"].value == ms(1100)
+    assert figures(reading)["phases_ms.prefill"].missing == "still running"
+    assert figures(reading, 2103)["phases_ms.decode"].missing == "not yet"
+
+
+def test_shares_are_of_their_whole() -> None:
+    found = figures(stories.whole_session())
+    phases = [figure.share for path, figure in found.items() if path.startswith("phases_ms.") and figure.share]
+    assert sum(phases) == pytest.approx(1)
+    assert found["phases_ms.total"].share is None
+    parts = [figure.share for path, figure in found.items() if path.startswith("decode_parts_ms.")]
+    assert sum(share or 0 for share in parts) == pytest.approx(1)
+    assert found["decode_parts_ms.idle"].value == ms(190)
