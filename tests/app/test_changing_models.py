@@ -55,25 +55,25 @@ def header(pilot: Pilot[Any]) -> str:
     return screen_text(pilot).splitlines()[0]
 
 
-async def ask(pilot: Pilot[HomeaiApp], question: str, answer: str) -> None:
-    pilot.app.chat_screen.prompt.text = question
+async def ask(app: HomeaiApp, pilot: Pilot[Any], question: str, answer: str) -> None:
+    app.chat_screen.prompt.text = question
     await pilot.press("enter")
     await until(pilot, lambda: answer in screen_text(pilot))
-    await until(pilot, lambda: not pilot.app.desk.current.is_busy)
+    await until(pilot, lambda: not app.desk.current.is_busy)
 
 
-async def choose(pilot: Pilot[HomeaiApp], word: str) -> None:
+async def choose(app: HomeaiApp, pilot: Pilot[Any], word: str) -> None:
     await pilot.press("f3")
-    await until(pilot, lambda: isinstance(pilot.app.screen, ModelsScreen) and word in screen_text(pilot))
+    await until(pilot, lambda: isinstance(app.screen, ModelsScreen) and word in screen_text(pilot))
     await pilot.press(*word.lower(), "enter")
-    await until(pilot, lambda: not isinstance(pilot.app.screen, ModelsScreen))
+    await until(pilot, lambda: not isinstance(app.screen, ModelsScreen))
 
 
 async def test_a_change_is_shown_as_it_goes_and_the_chat_goes_on_with_the_new_model(app: HomeaiApp) -> None:
     async with app.run_test(size=SIZE) as pilot:
         await until(pilot, lambda: "First" in header(pilot))
-        await ask(pilot, "say=A first answer.", "A first answer.")
-        await choose(pilot, "Second")
+        await ask(app, pilot, "say=A first answer.", "A first answer.")
+        await choose(app, pilot, "Second")
         seen = set()
         while "Second" not in header(pilot):
             seen.add(header(pilot).split("%")[0])
@@ -81,7 +81,7 @@ async def test_a_change_is_shown_as_it_goes_and_the_chat_goes_on_with_the_new_mo
         assert len(seen) >= 5, seen
         assert any("loading  40" in words for words in seen)
         await until(pilot, lambda: "Now: Second. The chat so far is read once more" in screen_text(pilot))
-        await ask(pilot, "say=A second answer.", "A second answer.")
+        await ask(app, pilot, "say=A second answer.", "A second answer.")
         assert app.session is not None
         second = app.session.state.answers[2]
         assert second.tokenised is not None
@@ -92,14 +92,14 @@ async def test_a_change_is_shown_as_it_goes_and_the_chat_goes_on_with_the_new_mo
 async def test_esc_stops_a_load_at_once_and_the_model_before_answers(app: HomeaiApp) -> None:
     async with app.run_test(size=SIZE) as pilot:
         await until(pilot, lambda: "First" in header(pilot))
-        await ask(pilot, "say=A first answer.", "A first answer.")
-        await choose(pilot, "Second")
+        await ask(app, pilot, "say=A first answer.", "A first answer.")
+        await choose(app, pilot, "Second")
         await until(pilot, lambda: "loading" in header(pilot) and "Esc stop" in screen_text(pilot))
         pressed_at = time.monotonic()
         await pilot.press("escape")
         await until(pilot, lambda: "First stays the model in use." in screen_text(pilot))
         assert time.monotonic() - pressed_at < 2
-        await ask(pilot, "say=Still here.", "Still here.")
+        await ask(app, pilot, "say=Still here.", "Still here.")
         assert "First" in header(pilot)
         assert "✗" not in screen_text(pilot)
 
@@ -110,7 +110,7 @@ async def test_esc_stops_the_first_load_too_and_the_next_question_begins_it_agai
         await pilot.press("escape")
         await until(pilot, lambda: "The load was stopped." in screen_text(pilot))
         assert "no model loaded" in header(pilot)
-        await ask(pilot, "say=Here.", "Here.")
+        await ask(app, pilot, "say=Here.", "Here.")
         assert "First" in header(pilot)
 
 
@@ -123,14 +123,14 @@ async def test_a_worker_that_dies_in_a_change_is_told_and_the_next_question_is_a
         assert app.session is not None
         ready = app.session.state.engine.ready
         assert ready is not None
-        await choose(pilot, "Second")
+        await choose(app, pilot, "Second")
         await until(pilot, lambda: "loading" in header(pilot))
         os.kill(ready.pid, number)
         await until(pilot, lambda: "✗ The engine" in screen_text(pilot))
         shown = " ".join(screen_text(pilot).split())
         assert "F3 chooses another model." in shown
         assert "First stays the model in use." in shown
-        await ask(pilot, "say=Back again.", "Back again.")
+        await ask(app, pilot, "say=Back again.", "Back again.")
         assert "First" in header(pilot)
         assert "✗" not in screen_text(pilot)
 
@@ -143,7 +143,7 @@ async def test_a_load_that_fails_is_told_until_something_better_happens(
         await until(pilot, lambda: "✗ The script wants the load to fail." in screen_text(pilot))
         assert "F3 chooses another model. Change the script." in screen_text(pilot)
         assert app.choosing.failure is not None
-        await choose(pilot, "Second")
+        await choose(app, pilot, "Second")
         await until(pilot, lambda: "✗ The script wants the load to fail." in screen_text(pilot))
         assert app.session is not None
         ready = app.session.state.engine.ready
@@ -151,7 +151,7 @@ async def test_a_load_that_fails_is_told_until_something_better_happens(
         monkeypatch.setenv("HOMEAI_SCRIPT", "")
         os.kill(ready.pid, signal.SIGKILL)  # the next worker reads the new script
         await until(pilot, lambda: "✗ The engine was killed" in screen_text(pilot))
-        await ask(pilot, "say=Here.", "Here.")
+        await ask(app, pilot, "say=Here.", "Here.")
         assert "Second" in header(pilot)
         assert "✗" not in screen_text(pilot)
         assert app.choosing.failure is None
