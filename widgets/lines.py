@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from textual.content import Content
 from textual.geometry import Region, Size
 from textual.strip import Strip
-from textual.visual import Visual
 from textual.widget import Widget
+
+from widgets.strips import strip_of
 
 
 class Lines(Widget):
@@ -62,8 +63,7 @@ class Lines(Widget):
         style = self.visual_style
         if y >= len(self._lines) or width <= 0:
             return Strip.blank(width, style.rich_style)
-        line = self._lines[y].truncate(width)
-        return Visual.to_strips(self, line, width, 1, style, pad=True)[0]
+        return strip_of(self, self._lines[y].truncate(width), style).adjust_cell_length(width, style.rich_style)
 
     def render(self) -> Content:
         """The lines as one text, for whoever asks for the whole."""

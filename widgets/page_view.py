@@ -12,12 +12,14 @@ from textual import events
 from textual.content import Content
 from textual.geometry import Offset, Region, Size
 from textual.scroll_view import ScrollView
+from textual.scrollbar import ScrollBar, ScrollDown, ScrollUp
 from textual.selection import Selection
 from textual.strip import Strip
 from textual.style import Style
 from textual.widget import Widget
 
 from widgets.page import Entry, Kind, Page
+from widgets.strips import strip_of
 
 BELOW = "↓ more below"
 ROWS_OF_A_BLOCK = 1 << 20
@@ -54,10 +56,12 @@ class PageView(ScrollView, can_focus=False):
         """While it does not follow: the block at the top of the window, and which of its rows."""
         self._letters: int | None = None
         """The letters of that block above the window, once the width has changed since the user scrolled."""
-        self._is_sized = False
+        self._in_resize = False
         """In the middle of a change of its size, when Textual corrects the scroll position on its own."""
         self._rows: list[Strip] | None = None
         """The rows in the window as they are drawn, padding included; None has to be drawn anew."""
+        self._bar = (0, 0, 0)
+        """How the scroll bar looks: begin and length of its thumb, and its height."""
         self._names: list[int] = []
         """By row what a selection calls it."""
 
@@ -81,6 +85,16 @@ class PageView(ScrollView, can_focus=False):
         """Go on by a window."""
         self._scroll_rows(self._step)
 
+    def on_scroll_up(self, event: ScrollUp) -> None:
+        """The mouse pressed above the thumb of the scroll bar."""
+        event.prevent_default().stop()
+        self.page_up()
+
+    def on_scroll_down(self, event: ScrollDown) -> None:
+        """The mouse pressed below it."""
+        event.prevent_default().stop()
+        self.page_down()
+
     @property
     def _step(self) -> int:
         """A window, less the row that says there is more and one that both windows show."""
@@ -99,22 +113,25 @@ class PageView(ScrollView, can_focus=False):
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """The user scrolled: remember what is at the top now."""
         super().watch_scroll_y(old_value, new_value)
-        if not self._is_sized:
+        if not self._in_resize:
             self._follows = round(new_value) >= self.max_scroll_y
             self._top, self._letters = self._page.at(round(new_value)), None
             self._place()
 
     def _size_updated(self, size: Size, virtual_size: Size, container_size: Size, layout: bool = True) -> bool:
-        self._is_sized = True
+        self._in_resize = True
         changed = super()._size_updated(size, virtual_size, container_size, layout)
-        self._is_sized = False
+        self._in_resize = False
         self._place()
         return changed
 
     def _place(self) -> None:
         """Bring the window up to date after any change of the page, the window or the place."""
         width, height = self._room
-        if self._asleep or width <= 0 or height <= 0 or not self.is_attached:
+        if self._asleep or not self.is_attached:
+            return
+        if width <= 0 or height <= 0:
+            self._rows = []
             return
         page = self._page
         if page.width != width:
@@ -127,7 +144,7 @@ class PageView(ScrollView, can_focus=False):
             top = max(0, page.rows - height)
         else:
             index, row = self._top
-            if self._letters is not None:
+            if self._letters:
                 row = page.row_after(index, self._letters)
                 self._top = index, row
             page.measure(index, height, 2 * height)
@@ -146,7 +163,15 @@ class PageView(ScrollView, can_focus=False):
             self.set_reactive(Widget.scroll_target_y, float(top))
         if self.show_vertical_scrollbar:
             bar = self.vertical_scrollbar
-            bar.window_virtual_size, bar.window_size, bar.position = size.height, height, top
+            bar.set_reactive(ScrollBar.window_virtual_size, size.height)
+            bar.set_reactive(ScrollBar.window_size, height)
+            bar.set_reactive(ScrollBar.position, float(top))
+            # Drawing it costs as much as drawing the text. In a long talk it looks the same for many lines; what it
+            # shows are eighths of a cell.
+            looks = (8 * height * top // size.height, 8 * height * height // size.height, height)
+            if looks != self._bar:
+                self._bar = looks
+                bar.refresh()
 
     # --- drawing ------------------------------------------------------------------------------------------------------
 
@@ -232,11 +257,8 @@ class PageView(ScrollView, can_focus=False):
         style = self.get_visual_style(f"page--{kind}")
         ground = self.visual_style.background_style.rich_style
         left, width = self.styles.padding.left, self.outer_size.width
-        texts = line.render(style, end="", parse_style=self._get_style)
-        segments = [Segment(text, (style + text_style).rich_style) for text, text_style in texts]
-        return Strip([Segment(" " * left, ground), *segments], left + line.cell_length).adjust_cell_length(
-            width, ground
-        )
+        text = strip_of(self, line, style)
+        return Strip.join([Strip([Segment(" " * left, ground)], left), text]).adjust_cell_length(width, ground)
 
     # --- selecting ----------------------------------------------------------------------------------------------------
 

@@ -163,6 +163,26 @@ async def test_the_wheel_scrolls() -> None:
         assert talk.follows_end
 
 
+async def test_a_press_on_the_scroll_bar_turns_the_page_and_a_drag_of_its_thumb_goes_anywhere() -> None:
+    async with room() as (pilot, talk):
+        talk.ask("why")
+        talk.write("answer", paragraphs(0, 100))
+        talk.end(None)
+        await pilot.pause()
+        last = talk.max_scroll_y
+        await pilot.mouse_down(Conversation, offset=(38, 1))
+        await pilot.mouse_up(Conversation, offset=(38, 1))
+        await pilot.pause()
+        assert talk.scroll_offset.y == last - 9
+        await pilot.mouse_down(Conversation, offset=(38, 11))
+        await pilot.hover(Conversation, offset=(38, 6))
+        await pilot.pause(0.3)
+        await pilot.mouse_up(Conversation, offset=(38, 6))
+        await pilot.pause()
+        assert last * 0.3 < talk.scroll_offset.y < last * 0.7
+        assert not talk.follows_end
+
+
 def _wheel(way: str) -> Any:
     from textual import events
 
@@ -176,7 +196,7 @@ async def test_the_same_text_is_at_the_top_after_the_window_changed() -> None:
     async with room((60, 12)) as (pilot, talk):
         talk.ask("why")
         words = " ".join(f"w{number}" for number in range(2000))
-        talk.write("answer", words)
+        talk.write("answer", words + "\n\nanother block\n\n" + words)
         await pilot.pause()
         talk.scroll_to(y=40, animate=False)
         await pilot.pause()
