@@ -193,6 +193,17 @@ class HomeaiApp(App[int]):
         words = on_one_line(f"{error.message} {error.help}")
         self.notify(words, severity="warning", timeout=8, markup=False)
 
+    def notify(self, message: str, **more: Any) -> None:
+        """Say something in passing, in the place of what was said before."""
+        self.clear_notifications()
+        super().notify(message, **more)
+
+    def clear_notifications(self) -> None:
+        """Take away what was said in passing, with the empty rows that Textual would leave in its place."""
+        super().clear_notifications()
+        for screen in self.screen_stack:
+            screen.query("ToastHolder").remove()
+
     # --- the box ------------------------------------------------------------------------------------------------------
 
     def _submit(self, text: str, pressed_at_s: float) -> None:

@@ -46,7 +46,7 @@ _X11 = (Tool(("xclip", "-selection", "clipboard", "-in")), Tool(("xsel", "--clip
 _WINDOWS = Tool(("clip.exe",), encoding="utf-16-le")
 _TMUX = Tool(
     ("tmux", "load-buffer", "-w", "-"),
-    "Put {what} into tmux's buffer, and sent it to your terminal's clipboard.",
+    "Put {what} into tmux's buffer, and sent it on to your terminal.",
 )
 """Reaches the terminal also where tmux lets no OSC 52 through, as it does by default."""
 

@@ -72,7 +72,7 @@ def _answer(app: HomeaiApp) -> tuple[str, str] | None:
         return None
     number, count = chat.place
     what = "the answer" if count == 1 else f"answer {number} of {count}"
-    return text, what if answer.ended is not None else f"{what} as far as it is written"
+    return text, what if answer.ended is not None else f"{what} so far"
 
 
 def _next_code(app: HomeaiApp, step: int = 1) -> tuple[str, str] | None:
