@@ -167,10 +167,13 @@ def side_lines(frame: Frame, width: int, height: int, kept: Kept | None = None) 
     plan, answer = _plan(height), frame.answer
     blank = Content("")
     number, of = frame.place
-    arrows = f"{number} of {of} {'‹' if number > 1 else ' '} {'›' if number < of else ' '}" if of > 1 else ""
-    lines = [rule("this answer", width, arrows), _older(frame, width)]
+    where = f"{number} of {of}" if of else ""
+    arrows = f" {'‹' if number > 1 else ' '} {'›' if number < of else ' '}" if of > 1 else ""
+    lines = [rule("this answer", width, where + arrows), _older(frame, width)]
     if answer is None:
         lines += _before_the_first(frame, width)
+        if not plan.model and frame.state.load.resident:
+            lines += [blank, *_model(frame, width)]
     else:
         lines += [headline(answer, width), *_doing(frame, answer, width), *(blank for _ in range(plan.air))]
         if answer.live:

@@ -1,0 +1,101 @@
+"""Two answers side by side on the screen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from textual.pilot import Pilot
+
+from homeai.app.compare_screen import CompareScreen
+from homeai.app.details_screen import DetailsScreen
+from tests.app.stage import StagedApp, play, ready, screen_text, until
+from tests.metrics import stories
+
+
+async def three_answers(pilot: Pilot[Any]) -> StagedApp:
+    """66, 33 and 22 ms a token; the last one in a chat of its own."""
+    app = await ready(pilot)
+    for number, gap_ms in enumerate((66.0, 33.0, 22.0), start=1):
+        if number == 3:
+            await pilot.press("ctrl+n")
+        await pilot.press(*f"question{number}", "enter")
+        await until(pilot, lambda number=number: len(app.played.asked) == number)  # type: ignore[misc]
+        stamps = [3314 + gap_ms * n for n in range(60)]
+        facts = [*stories.prompt_facts(number), stories.tokens(0, stamps, answer_id=number)]
+        await play(pilot, app.played.asked[-1], *facts[1:], stories.ended(9000, answer_id=number))
+    return app
+
+
+def line_of(pilot: Pilot[Any], label: str) -> list[str]:
+    return next(line.split() for line in screen_text(pilot).splitlines() if line.strip().startswith(label))
+
+
+async def test_the_shown_answer_stands_beside_the_one_before() -> None:
+    app = StagedApp(*stories.session_facts())
+    async with app.run_test(size=(100, 40)) as pilot:
+        await three_answers(pilot)
+        await pilot.press("f7")  # back to the first chat
+        await pilot.press("f6")
+        await until(pilot, lambda: "difference" in screen_text(pilot))
+        assert "▸ left  chat 1, answer 1 of 2  “question1”" in screen_text(pilot)
+        assert "  right chat 1, answer 2 of 2  “question2”" in screen_text(pilot)
+        assert line_of(pilot, "median gap") == ["median", "gap", "66.0", "ms", "33.0", "ms", "-33.0", "ms", "×0.500"]
+        assert line_of(pilot, "writing")[1:] == ["15.2", "tok/s", "30.3", "tok/s", "+15.2", "tok/s", "×2.00"]
+        assert line_of(pilot, "prefill")[-2:] == ["=", "×1.00"]
+        assert "One answer each: a difference of a few percent means nothing." in screen_text(pilot)
+
+
+async def test_arrows_choose_answers_of_other_chats_too_but_never_the_same_twice() -> None:
+    app = StagedApp(*stories.session_facts())
+    async with app.run_test(size=(100, 40)) as pilot:
+        await three_answers(pilot)
+        await pilot.press("f6")
+        await until(pilot, lambda: "right chat 2, answer 1 of 1" in screen_text(pilot))
+        await pilot.press("left")
+        await until(pilot, lambda: "▸ left  chat 1, answer 1 of 2" in screen_text(pilot))
+        await pilot.press("left")
+        assert "▸ left  chat 1, answer 1 of 2" in screen_text(pilot)
+        await pilot.press("tab", "left")
+        await until(pilot, lambda: "▸ right chat 1, answer 2 of 2" in screen_text(pilot))
+        await pilot.press("left")  # what stands on the left is passed over, and there is nothing before it
+        assert "▸ right chat 1, answer 2 of 2" in screen_text(pilot)
+        await pilot.press("tab", "right")
+        await until(pilot, lambda: "▸ left  chat 2, answer 1 of 1" in screen_text(pilot))
+
+
+async def test_one_answer_is_not_enough() -> None:
+    app = StagedApp(*stories.session_facts())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ready(pilot)
+        await pilot.press("x", "enter")
+        await play(pilot, *stories.whole_answer())
+        await pilot.press("f6")
+        await until(pilot, lambda: "Two answers are needed." in screen_text(pilot))
+        await pilot.press("left", "tab", "right", "down")
+        await pilot.press("f6")
+        await until(pilot, lambda: not isinstance(app.screen, CompareScreen))
+
+
+async def test_the_keys_of_the_two_pages_lead_from_one_to_the_other() -> None:
+    app = StagedApp(*stories.session_facts())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await three_answers(pilot)
+        await pilot.press("f5")
+        await until(pilot, lambda: isinstance(app.screen, DetailsScreen))
+        await pilot.press("f6")
+        await until(pilot, lambda: isinstance(app.screen, CompareScreen))
+        await pilot.press("f5")
+        await until(pilot, lambda: isinstance(app.screen, DetailsScreen))
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.chat_screen)
+
+
+async def test_a_small_window_keeps_both_values_of_a_figure() -> None:
+    app = StagedApp(*stories.session_facts())
+    async with app.run_test(size=(40, 10)) as pilot:
+        await three_answers(pilot)
+        await pilot.press("f6")
+        await until(pilot, lambda: "left" in screen_text(pilot))
+        assert line_of(pilot, "reading") == ["reading", "261", "tok/s", "261", "tok/s"]
+        await pilot.press("end")
+        await until(pilot, lambda: "repeat" in screen_text(pilot))
