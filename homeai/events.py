@@ -76,6 +76,8 @@ class Device(Part, frozen=True, kw_only=True):
 
     name: str
     description: str = ""
+    id: str = ""
+    """Its PCI address, such as `0000:c1:00.0`, where the engine tells it."""
     type: Literal["cpu", "gpu", "igpu", "accel", "other"] = "other"
     free_bytes: int | None = None
     total_bytes: int | None = None
@@ -157,6 +159,18 @@ class EngineFacts(Part, frozen=True, kw_only=True):
     kv_type_v: str | None = None
     context: int | None = None
     sequences: int = 1
+    gpu_layers_asked: int | None = None
+    """-1 is all."""
+    gpu_asked: bool = False
+    """The user asked for that number, and it is not the default."""
+    flash_attention_asked: bool | None = None
+    """None left the choice to the engine."""
+    attention_fell_back: bool = False
+    """Flash attention was left off because the device of a layer cannot compute it."""
+    kv_offload: bool = True
+    """Whether the cache was to lie beside its layers, or in main memory."""
+    graph_splits: int | None = None
+    """Into how many pieces the computation of one token is cut, because parts of it run on different devices."""
     cores: int | None = None
     """Physical cores that the engine may compute on."""
 

@@ -10,6 +10,8 @@ class EngineOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     gpu_layers: int
     """-1 asks for all layers, 0 for none."""
+    gpu_asked: bool = False
+    """The user named the number of layers; by default it is all, where there is a GPU."""
     threads: int
     threads_batch: int
     batch: int
@@ -18,6 +20,8 @@ class EngineOptions(msgspec.Struct, frozen=True, kw_only=True):
     """None leaves the choice to the engine."""
     kv_type_k: str
     kv_type_v: str
+    kv_offload: bool = True
+    """Whether the cache lies beside its layers; False keeps it in main memory."""
     context: int
     """Tokens; 0 asks for what the model was trained with."""
     sequences: int = 1

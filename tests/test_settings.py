@@ -31,6 +31,7 @@ EXAMPLES: dict[str, tuple[str, str, object]] = {
     "flash_attention": ("on", '"on"', "on"),
     "kv_type_k": ("q8_0", '"q8_0"', "q8_0"),
     "kv_type_v": ("bf16", '"bf16"', "bf16"),
+    "kv_offload": ("no", "false", False),
     "sequences": ("4", "4", 4),
     "iteration_tokens": ("128", "128", 128),
     "decode_first": ("no", "false", False),
@@ -126,6 +127,7 @@ def _other(key: str) -> str:
         "kv_type_k": '"q4_0"',
         "kv_type_v": '"q4_0"',
         "decode_first": "true",
+        "kv_offload": "true",
         "theme": '"other"',
         "backend": '"other.backend"',
         "batch": "4096",
@@ -309,8 +311,13 @@ class TestEngineOptions:
         flags: dict[str, object] = {s.key: EXAMPLES[s.key][0] for s in SETTINGS if s.group == "engine"}
         options = resolved(flags).engine_options()
         for name in options.__struct_fields__:
-            meant = True if name == "flash_attention" else EXAMPLES[name][2]
+            meant = True if name in ("flash_attention", "gpu_asked") else EXAMPLES[name][2]
             assert getattr(options, name) == meant, name
+
+    def test_only_a_number_of_gpu_layers_that_was_chosen_counts_as_asked_for(self) -> None:
+        assert not resolved().engine_options().gpu_asked
+        assert not resolved().with_measured({"gpu_layers": 5}).engine_options().gpu_asked
+        assert resolved(environ={"HOMEAI_GPU_LAYERS": "all"}).engine_options().gpu_asked
 
     def test_the_default_context_is_not_longer_than_trained(self) -> None:
         assert resolved().engine_options().context == 4096

@@ -40,6 +40,7 @@ from homeai.models.modelfile import ModelFile
 from homeai.options import EngineOptions
 from homeai.session.chat import Chat
 from homeai.session.pending import AskedLoad, Flight, load_command
+from homeai.session.watching import Watch
 
 STOP_PATIENCE_S = 2.0
 """How long a stopped answer may go on before its worker is taken for hung and replaced."""
@@ -88,6 +89,7 @@ class Session:
         """All whose end was not told yet: the current one, and those given up a moment ago."""
         self._load: AskedLoad | None = None
         self._flights: dict[int, Flight] = {}
+        self._watch = Watch()
         self._generations = self._loads = self._chats = self._answers = self._measures = 0
         started_at = wall_clock()
         self._record(
@@ -466,11 +468,13 @@ class Session:
         flight.landed.set()
 
     def _record(self, fact: AnyFact) -> None:
-        self._state = fold(self._state, fact)
+        before, self._state = self._state, fold(self._state, fact)
         try:
             self._on_fact(fact)
         except Exception:  # noqa: BLE001 - whatever it was, it must not leave a question without its end
             _LOG.exception("A listener failed at %s.", type(fact).__name__)
+        for notice in self._watch.hear(fact, before, self._state):
+            self._record(notice)
 
     def _require_open(self) -> None:
         if self._closed:

@@ -126,6 +126,7 @@ class Settings:
             context = min(context, context_trained)
         return EngineOptions(
             gpu_layers=self.value("gpu_layers"),
+            gpu_asked=self.resolved["gpu_layers"].source not in ("default", "measured"),
             threads=self.value("threads"),
             threads_batch=self.value("threads_batch"),
             batch=self.value("batch"),
@@ -133,6 +134,7 @@ class Settings:
             flash_attention={"auto": None, "on": True, "off": False}[self.value("flash_attention")],
             kv_type_k=self.value("kv_type_k"),
             kv_type_v=self.value("kv_type_v"),
+            kv_offload=self.value("kv_offload"),
             context=context,
             sequences=self.value("sequences"),
             iteration_tokens=self.value("iteration_tokens"),

@@ -105,6 +105,8 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("kv_type_k", Choice(KV_TYPES), "f16", "number format of the cached keys, such as f16 or q8_0", "engine",
             "TYPE"),
     Setting("kv_type_v", Choice(KV_TYPES), "f16", "number format of the cached values", "engine", "TYPE"),
+    Setting("kv_offload", YesNo(), True, "keep the cache on the GPU beside its layers: yes; or in main memory: no",
+            "engine", "YES|NO"),
     Setting("sequences", Whole(1, 256), _sequences,
             f"answers that can be written at the same time; the dashboard takes {DASHBOARD_SEQUENCES}", "engine"),
     Setting("iteration_tokens", Whole(0, 65_536, {"auto": 0}), 0,

@@ -67,7 +67,18 @@ def test_flash_attention_that_fell_back_is_told_as_off() -> None:
         "(usually due to missing support)\n",
         "resolve_fused_ops: Flash Attention not supported, set to disabled\n",
     ]
-    assert read_layout(lines).flash_attention is False
+    layout = read_layout(lines)
+    assert (layout.flash_attention, layout.attention_fell_back) == (False, True)
+
+
+def test_into_how_many_pieces_a_token_is_cut() -> None:
+    alike = "sched_reserve: graph: nodes = 1027, splits = 2, input objects = 9, input tensors = 9\n"
+    apart = (
+        "sched_reserve: graph (pp bs=512, tg bs=1): nodes = 1027, splits = 242 / 3, input objects = 9, "
+        "input tensors = 9\n"
+    )
+    assert read_layout([alike]).graph_splits == 2
+    assert read_layout([apart]).graph_splits == 3
 
 
 def test_nothing_said_is_nothing_known() -> None:

@@ -95,7 +95,7 @@ def test_readings_of_the_machine_are_facts_of_the_session(session: tuple[Session
     own, recorder = session
     own.use_model(as_model(write_chat_model(tmp_path / "good.gguf")))
     stop = start_sampling(own)
-    recorder.wait_for(Sample, count=4)
+    recorder.wait_for(Sample, count=6)
     stop()
-    assert {sample.probe for sample in recorder.of(Sample)} == {"cpu", "memory"}
-    assert set(own.state.probes) == {"cpu", "memory"}
+    assert {sample.probe for sample in recorder.of(Sample)} == {"cpu", "disk", "memory"}
+    assert set(own.state.probes) == {"cpu", "disk", "memory"}

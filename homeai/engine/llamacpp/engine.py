@@ -17,7 +17,7 @@ from homeai.engine.llamacpp.native import Context, Model
 from homeai.engine.llamacpp.scheduler import Scheduler
 from homeai.engine.wire import Ask, Hello, Load, Measure
 from homeai.errors import EngineError, HomeaiError
-from homeai.events import Began, Device, Ended, Fault, LoadFailed, LoadStarted, Measured, Notice
+from homeai.events import Began, Ended, Fault, LoadFailed, LoadStarted, Measured, Notice
 from homeai.units import count
 
 
@@ -32,7 +32,6 @@ class LlamaCppBackend:
         self._devices = library.devices()
         self._loaded: Loaded | None = None
         self._scheduler: Scheduler | None = None
-        self._told_of_gpu = False
 
     def hello(self) -> Hello:
         """Versions, build and visible devices."""
@@ -72,7 +71,6 @@ class LlamaCppBackend:
         self._loaded = loaded
         self._emit(loaded.facts)
         self._scheduler = Scheduler(loaded, request.options, self._emit)
-        self._tell_of_gpu(request, loaded)
         self._tell_of_context(loaded)
         if not loaded.model.rolls_back:
             message = "This kind of model cannot forget only the end of what it has read."
@@ -154,29 +152,9 @@ class LlamaCppBackend:
         if loaded is not None:
             loaded.close()
 
-    def _tell_of_gpu(self, request: Load, loaded: Loaded) -> None:
-        """Say once why a model that was meant for the GPU runs on the CPU."""
-        if self._told_of_gpu or loaded.on_gpu or request.options.gpu_layers == 0:
-            return
-        self._told_of_gpu = True
-        if not library.api.llama_supports_gpu_offload():
-            code, message = "cpu_only_build", "This build of llama.cpp has no GPU support; the model runs on the CPU."
-            help = "With a GPU, reinstall llama-cpp-python for it; the README has the line for each kind."
-        elif not any(_is_gpu(device) for device in self._devices):
-            code, message = "no_gpu_visible", "llama.cpp sees no GPU; the model runs on the CPU."
-            help = "Check the driver, and that CUDA_VISIBLE_DEVICES and the like do not hide the GPU."
-        else:
-            code, message = "nothing_offloaded", "A GPU is there, but llama.cpp put no layer on it."
-            help = "The engine log says why; the model may not fit."
-        self._emit(Notice(at_ns=now_ns(), code=code, message=message, help=help))
-
     def _tell_of_context(self, loaded: Loaded) -> None:
         trained, size = loaded.model.context_trained, loaded.context.size
         if 0 < trained < size:
             message = f"The context is {count(size)} tokens, but this model was trained with {count(trained)}."
             help = f"Answers far into a long chat may be poor: --context {trained} keeps to what it knows."
             self._emit(Notice(at_ns=now_ns(), code="context_beyond_trained", message=message, help=help))
-
-
-def _is_gpu(device: Device) -> bool:
-    return device.type in ("gpu", "igpu")

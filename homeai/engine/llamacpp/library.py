@@ -87,6 +87,7 @@ def devices() -> tuple[Device, ...]:
     name = _typed(base.ggml_backend_dev_name, ctypes.c_char_p, ctypes.c_void_p)
     description = _typed(base.ggml_backend_dev_description, ctypes.c_char_p, ctypes.c_void_p)
     kind = _typed(base.ggml_backend_dev_type, ctypes.c_int, ctypes.c_void_p)
+    describe = _typed(base.ggml_backend_dev_get_props, None, ctypes.c_void_p, ctypes.POINTER(_Properties))
     size = ctypes.POINTER(ctypes.c_size_t)
     memory = _typed(base.ggml_backend_dev_memory, None, ctypes.c_void_p, size, size)
     found = []
@@ -95,16 +96,33 @@ def devices() -> tuple[Device, ...]:
         free, total = ctypes.c_size_t(), ctypes.c_size_t()
         memory(device, ctypes.byref(free), ctypes.byref(total))
         number = kind(device)
+        properties = _Properties()
+        describe(device, ctypes.byref(properties))
         found.append(
             Device(
                 name=name(device).decode("utf-8", "replace"),
                 description=description(device).decode("utf-8", "replace"),
+                id=(properties.device_id or b"").decode("utf-8", "replace"),
                 type=_DEVICE_TYPES[number] if 0 <= number < len(_DEVICE_TYPES) else "other",  # type: ignore[arg-type]
                 free_bytes=free.value if total.value else None,
                 total_bytes=total.value or None,
             )
         )
     return tuple(found)
+
+
+class _Properties(ctypes.Structure):
+    """`ggml_backend_dev_props`, with room for capabilities that a later version may add."""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("description", ctypes.c_char_p),
+        ("memory_free", ctypes.c_size_t),
+        ("memory_total", ctypes.c_size_t),
+        ("type", ctypes.c_int),
+        ("device_id", ctypes.c_char_p),
+        ("capabilities", ctypes.c_bool * 64),
+    )
 
 
 def _typed(function: Any, returns: Any, *takes: Any) -> Any:

@@ -240,6 +240,7 @@ def _create_context(model: Model, request: Load, wanted: int, log: LogTail) -> C
             flash_attention=options.flash_attention,
             kv_type_k=options.kv_type_k,
             kv_type_v=options.kv_type_v,
+            kv_offload=options.kv_offload,
             sequences=options.sequences,
         )
     except MemoryError as problem:
@@ -332,5 +333,11 @@ def _engine_facts(request: Load, context: Context, layout: Layout) -> EngineFact
         kv_type_v=options.kv_type_v,
         context=context.size,
         sequences=options.sequences,
+        gpu_layers_asked=options.gpu_layers,
+        gpu_asked=options.gpu_asked,
+        flash_attention_asked=options.flash_attention,
+        attention_fell_back=layout.attention_fell_back,
+        kv_offload=options.kv_offload,
+        graph_splits=layout.graph_splits,
         cores=usable_cores().usable,
     )

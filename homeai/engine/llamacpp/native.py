@@ -174,6 +174,7 @@ class Context:
         flash_attention: bool | None,
         kv_type_k: str,
         kv_type_v: str,
+        kv_offload: bool,
         sequences: int,
     ) -> None:
         """Raises `MemoryError` when the library refuses; why, it only logs."""
@@ -182,6 +183,7 @@ class Context:
         params.n_threads, params.n_threads_batch = threads, threads_batch
         params.flash_attn_type = -1 if flash_attention is None else int(flash_attention)
         params.type_k, params.type_v = KV_TYPES[kv_type_k], KV_TYPES[kv_type_v]
+        params.offload_kqv = kv_offload
         params.n_seq_max = sequences
         # Without it an iteration of mixed sequences is cut into extra passes.
         params.kv_unified = True

@@ -12,10 +12,13 @@ from homeai.events import Placement
 _LAYER = re.compile(r"layer +(\d+) assigned to device ([^,\s]+)")
 _BUFFER = re.compile(r"(\S+) +(model|KV|RS|compute|output) buffer size = +([\d.]+) MiB")
 _FLASH = re.compile(r"Flash Attention (enabled|not supported)")
+_FALLBACK = re.compile(r"is assigned to device \S+ but Flash Attention is assigned to device")
+_SPLITS = re.compile(r"graph.*: nodes = [^,]+, splits = (?:\d+ / )?(\d+)")
+"""Of two figures the second is that of a decode of one token."""
 
 _MIB = 1024 * 1024
 
-TELLING = ("assigned to device", "buffer size", "Flash Attention")
+TELLING = ("assigned to device", "buffer size", "Flash Attention", ", splits = ")
 """What lines worth keeping contain: about 40 of the 2,500 that a load writes, found 20 times as fast as by pattern."""
 
 
@@ -27,6 +30,8 @@ class Layout:
     layers_offloaded: int | None
     layers_total: int | None
     flash_attention: bool | None
+    attention_fell_back: bool = False
+    graph_splits: int | None = None
 
 
 def read_layout(lines: Iterable[str]) -> Layout:
@@ -34,6 +39,7 @@ def read_layout(lines: Iterable[str]) -> Layout:
     layer_device: dict[int, str] = {}
     sizes: dict[str, Counter[str]] = defaultdict(Counter)
     flash: bool | None = None
+    fell_back, splits = False, None
     for line in lines:
         if found := _LAYER.search(line):
             layer_device[int(found[1])] = found[2]
@@ -41,6 +47,10 @@ def read_layout(lines: Iterable[str]) -> Layout:
             sizes[_device_of(found[1])][found[2]] += round(float(found[3]) * _MIB)
         elif found := _FLASH.search(line):
             flash = found[1] == "enabled"
+        elif _FALLBACK.search(line):
+            fell_back = True
+        elif found := _SPLITS.search(line):
+            splits = int(found[1])
     # The last "layer" is the output head; a device's own count is of blocks only.
     output = max(layer_device, default=None)
     blocks = Counter(device for layer, device in layer_device.items() if layer != output)
@@ -61,6 +71,8 @@ def read_layout(lines: Iterable[str]) -> Layout:
         layers_offloaded=sum(device != "CPU" for device in layer_device.values()) if layer_device else None,
         layers_total=len(layer_device) or None,
         flash_attention=flash,
+        attention_fell_back=fell_back,
+        graph_splits=splits,
     )
 
 
