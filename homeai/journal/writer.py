@@ -257,7 +257,7 @@ class _Disk:
                     self._on_failure(_reason(problem))
 
 
-def opened(path: Path, *, new: bool = False) -> int:
+def opened(path: Path, *, new: bool = False, tries: int = _LOCK_TRIES) -> int:
     """Open a record to append to, claimed for this process.
 
     Raises:
@@ -266,16 +266,27 @@ def opened(path: Path, *, new: bool = False) -> int:
     """
     flags = os.O_RDWR | os.O_APPEND | _BINARY | (os.O_CREAT | os.O_EXCL if new else 0)
     descriptor = os.open(path, flags, 0o600)
-    for _ in range(_LOCK_TRIES):
+    for remaining in reversed(range(tries)):
         if lock_file(descriptor):
             return descriptor
-        time.sleep(_LOCK_PAUSE_S)
+        time.sleep(_LOCK_PAUSE_S if remaining else 0)
     os.close(descriptor)
     raise HomeaiError(
         "This session is open in another homeai.",
         code="session_in_use",
         help="Close it there first, or begin a new session.",
     )
+
+
+def is_in_use(path: Path) -> bool:
+    """Whether a process writes to this record now."""
+    try:
+        os.close(opened(path, tries=1))
+    except HomeaiError:
+        return True
+    except OSError:
+        return False  # it cannot be written to at all, or is gone
+    return False
 
 
 def _finite(fact: Sample) -> Sample:

@@ -1,0 +1,123 @@
+"""What the library knows of a session without reading it again, and how that is made from its record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Literal
+
+from homeai.events import AnyFact, Words
+from homeai.journal.reader import INTERRUPTED, Reading, close_interrupted, read
+from homeai.metrics.fold import fold_all
+from homeai.metrics.quantities import metrics
+from homeai.metrics.state import AnswerState, SessionState
+from homeai.metrics.title import title_of
+
+Who = Literal["user", "assistant"]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One recorded session. Times are ISO 8601 with offset, None where the record lacks them."""
+
+    id: str
+    path: Path
+    title: str
+    """The user's, else the first words of the first question; empty where the words were not recorded."""
+    is_named: bool
+    """The user gave the title."""
+    model: str | None
+    """Of its newest answer."""
+    started_at: str | None
+    last_at: str | None
+    """When its newest sitting began."""
+    answers: int
+    chats: int
+    ttft_ns: float | None
+    """Median of its answers, as is `decode_tps`; None without any."""
+    decode_tps: float | None
+    size_bytes: int
+    record: Words
+    interrupted: int
+    """Answers in whose middle the program ended."""
+    damage: str
+    """What is wrong with the record, as a sentence; empty for a whole one."""
+    is_newer: bool
+    """A later version of homeai wrote some of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One question or answer, to be searched."""
+
+    answer_id: int
+    who: Who
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A session as it was read back."""
+
+    entry: Entry
+    state: SessionState
+    reading: Reading
+
+
+def recorded(path: Path, *, is_in_use: bool = False) -> Recorded:
+    """Read a whole session; the answers that it leaves open were interrupted, unless it is in use.
+
+    Raises:
+        HomeaiError: It cannot be read.
+    """
+    reading = read(path)
+    facts: Iterable[AnyFact] = reading if is_in_use else close_interrupted(reading)
+    state = fold_all(facts)
+    return Recorded(_entry(path, state, reading), state, reading)
+
+
+def said_in(state: SessionState) -> list[Said]:
+    """All that was asked and answered, in order; what has no words is left out."""
+    found = []
+    for answer in state.answers.values():
+        if answer.submitted is not None:
+            found.append(Said(answer.answer_id, "user", answer.submitted.prompt))
+        found.append(Said(answer.answer_id, "assistant", answer.answer_text))
+    return [said for said in found if said.text.strip()]
+
+
+def _entry(path: Path, state: SessionState, reading: Reading) -> Entry:
+    answers = list(state.answers.values())
+    asked = [answer.submitted for answer in answers if answer.submitted is not None]
+    return Entry(
+        id=state.session or path.stem,
+        path=path,
+        title=state.title or (title_of(asked[0].prompt) if asked else ""),
+        is_named=state.title is not None,
+        model=next((name for answer in reversed(answers) if (name := _model(answer)) is not None), None),
+        started_at=state.started_at,
+        last_at=state.sitting.started_at if state.sitting is not None else None,
+        answers=len(answers),
+        chats=len({one.chat_id for one in asked}),
+        ttft_ns=_median("ttft_ms", answers),
+        decode_tps=_median("rates.decode_tps", answers),
+        size_bytes=path.stat().st_size,
+        record=state.sitting.record if state.sitting is not None else "full",
+        interrupted=sum(answer.ended is not None and answer.ended.fault == INTERRUPTED for answer in answers),
+        damage=reading.damage.sentence,
+        is_newer=reading.is_newer,
+    )
+
+
+def _model(answer: AnswerState) -> str | None:
+    if answer.load is not None:
+        return answer.load.ended.model.name
+    return answer.load_attempt.name if answer.load_attempt is not None else None
+
+
+def _median(metric_id: str, answers: Iterable[AnswerState]) -> float | None:
+    compute = metrics()[metric_id].compute
+    values = [value for answer in answers if (value := compute(answer).value) is not None]
+    return median(values) if values else None

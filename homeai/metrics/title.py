@@ -1,0 +1,16 @@
+"""A title for a chat, from what was asked."""
+
+from __future__ import annotations
+
+TITLE_WORDS = 6
+TITLE_CHARACTERS = 40
+
+
+def title_of(question: str) -> str:
+    """The first words of a question, at most `TITLE_CHARACTERS`; foreign text still, to be drawn with care."""
+    # Of a pasted book only the start is looked at.
+    words = question[: 8 * TITLE_CHARACTERS].split()
+    title = " ".join(words[:TITLE_WORDS])
+    if len(title) > TITLE_CHARACTERS:
+        return title[: TITLE_CHARACTERS - 1].rstrip() + "…"
+    return title + ("…" if len(words) > TITLE_WORDS else "")

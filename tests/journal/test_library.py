@@ -1,0 +1,408 @@
+"""The library: what it says of sessions, how they are found, named and deleted, and what its index bears."""
+
+from __future__ import annotations
+
+import sqlite3
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from homeai.errors import HomeaiError, UsageError
+from homeai.events import AnyFact, Renamed, SessionStarted, Submitted
+from homeai.journal import index as index_module
+from homeai.journal.library import Library
+from homeai.journal.naming import records
+from homeai.journal.trash import sweep
+from homeai.journal.writer import Journal, is_in_use
+from homeai.jsonline import encode
+from tests.journal.records import facts_of, session, written
+from tests.metrics import stories
+
+EVENING, NIGHT = "2026-11-29T21:04:05.000+01:00", "2026-11-29T20:30:00.000-05:00"
+BLUE = "Why is the sky blue over the sea?"
+MORNING = "2026-11-30T08:00:00.000+01:00"
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Iterator[Library]:
+    with Library(tmp_path / "data", tmp_path / "cache") as made:
+        yield made
+
+
+def recorded(library: Library, facts: list[AnyFact], **more: object) -> Path:
+    return written(library.folder, facts, **more)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def three(library: Library) -> Library:
+    """Told in another order than they were made; the one of the night is later than the evening's by the clock."""
+    recorded(library, session("bbbb2222", BLUE, started_at=NIGHT, said="Grüße from 東京都."))
+    recorded(library, session("aaaa1111", "Count to ten", started_at=EVENING, said="One, two, three"))
+    recorded(library, session("aaaa3333", "Count the stars", started_at=MORNING, said="Too many."))
+    return library
+
+
+def test_nothing_was_recorded_yet(library: Library, tmp_path: Path) -> None:
+    assert library.sessions() == []
+    assert library.search("anything") == []
+    with pytest.raises(UsageError, match="No session was recorded yet"):
+        library.find("last")
+    assert not (tmp_path / "data").exists()
+
+
+def test_what_the_list_says(three: Library) -> None:
+    newest, middle, oldest = three.sessions()
+    assert [entry.id for entry in (newest, middle, oldest)] == ["aaaa3333", "bbbb2222", "aaaa1111"]
+    assert middle.title == "Why is the sky blue over…"
+    assert (middle.is_named, middle.model, middle.started_at, middle.answers, middle.chats) == (
+        False,
+        "Tiny",
+        NIGHT,
+        1,
+        1,
+    )
+    assert middle.ttft_ns == stories.ms(2314.2)
+    assert middle.decode_tps == pytest.approx(120 / 8.11)
+    assert (middle.record, middle.interrupted, middle.damage, middle.is_newer) == ("full", 0, "", False)
+    assert middle.size_bytes == middle.path.stat().st_size
+
+
+def test_a_session_that_was_continued_counts_from_its_newest_sitting(three: Library) -> None:
+    oldest = three.sessions()[-1]
+    journal = Journal.continued(oldest.path)
+    again = SessionStarted(at_ns=1, session=oldest.id, started_at="2026-12-24T18:00:00+01:00", app_version="1")
+    for fact in [again, *stories.session_facts()[1:], *stories.whole_answer(2)]:
+        journal.put(fact)
+    journal.close()
+    newest = three.sessions()[0]
+    assert (newest.id, newest.started_at, newest.last_at, newest.answers) == (
+        oldest.id,
+        EVENING,
+        again.started_at,
+        2,
+    )
+    assert three.find("last") == newest
+
+
+def test_an_interrupted_and_a_damaged_session_say_so(library: Library) -> None:
+    path = recorded(library, session("s", "A")[:-3])
+    path.write_bytes(path.read_bytes()[:-30] + b"\0\0")
+    entry = library.sessions()[0]
+    assert entry.interrupted == 1
+    assert entry.damage.startswith("The record of this session is damaged: ")
+
+
+def test_a_session_in_use_is_not_interrupted_until_its_writer_is_gone(library: Library) -> None:
+    path = recorded(library, session("s", "A")[:-3])
+    journal = Journal.continued(path)
+    assert library.sessions()[0].interrupted == 0
+    journal.close()
+    assert library.sessions()[0].interrupted == 1
+
+
+def test_a_session_without_words_has_no_title_and_is_found_by_its_id(library: Library) -> None:
+    recorded(library, session("s-77", "A secret", said="Nobody knows"), record="no-text")
+    entry = library.find("s-7")
+    assert (entry.title, entry.record, entry.model, entry.answers) == ("", "no-text", "Tiny", 1)
+    assert entry.ttft_ns == stories.ms(2314.2)
+    assert library.search("secret") == library.search("Nobody") == []
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("last", "aaaa3333"),
+        ("bbbb2222", "bbbb2222"),
+        ("b", "bbbb2222"),
+        ("AAAA1", "aaaa1111"),
+        ("count to ten", "aaaa1111"),
+        ("Count the", "aaaa3333"),
+        ("sky", "bbbb2222"),
+    ],
+)
+def test_a_session_is_found(three: Library, name: str, found: str) -> None:
+    assert three.find(name).id == found
+
+
+def test_a_session_is_found_by_its_file(three: Library) -> None:
+    path = records(three.folder)[0]
+    assert three.find(str(path)).path == path
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "message"),
+    [
+        ("aaaa", "several_sessions", 'fits 2 sessions: aaaa3333 "Count the stars", aaaa1111 "Count to ten".'),
+        ("count", "several_sessions", "fits 2 sessions"),
+        ("zebra", "no_session", 'There is no session "zebra".'),
+        ("", "no_session", 'There is no session ""'),
+        ("none.jsonl", "no_session", "There is no session"),
+    ],
+)
+def test_what_fits_none_or_several_is_refused(three: Library, name: str, code: str, message: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        three.find(name)
+    assert refused.value.code == code
+    assert message in refused.value.message
+
+
+def test_many_that_fit_are_counted(library: Library) -> None:
+    for number in range(8):
+        recorded(library, session(f"same-{number}", "Hello"))
+    with pytest.raises(UsageError, match=r"fits 8 sessions: .* and 3 more"):
+        library.find("hello")
+
+
+# --- search -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "ids"),
+    [
+        ("sky", ["bbbb2222"]),
+        ("count", ["aaaa3333", "aaaa1111"]),
+        ("cou ten", ["aaaa1111"]),
+        ("COUNT STARS", ["aaaa3333"]),
+        ("gruße", ["bbbb2222"]),
+        ("東京", ["bbbb2222"]),
+        ("京都", ["bbbb2222"]),
+        ("東都", []),
+        ("one, two", ["aaaa1111"]),
+        ('"; DROP TABLE said; --', []),
+        ("NOT sky OR NEAR(", []),
+        ("* ( ) ^ :", []),
+        ("sea sky", ["bbbb2222"]),
+        ("sky ten", []),
+    ],
+)
+def test_words_are_found_where_all_were_said_together(three: Library, text: str, ids: list[str]) -> None:
+    assert [hit.entry.id for hit in three.search(text)] == ids
+
+
+def test_it_searches_without_sqlites_own_search_as_well(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(index_module, "_WORDS", "CREATE VIRTUAL TABLE words USING no_such_module (text)")
+    recorded(library, session("s", "Why is the sky blue?"))
+    assert [hit.who for hit in library.search("SKY why")] == ["user"]
+    assert library.search("100% sky_") == []
+
+
+def test_a_hit_tells_who_said_it_and_the_line_around(library: Library) -> None:
+    recorded(library, session("s", "x " * 100 + "\n\n\tneedle\n" + "y " * 100, said="No Nëedles here"))
+    answer, question = library.search("needle")
+    assert (question.who, answer.who) == ("user", "assistant")
+    assert (question.answer_id, answer.snippet) == (1, "No Nëedles here")
+    assert "x x needle y y" in question.snippet
+    assert question.snippet.startswith("…")
+    assert question.snippet.endswith("…")
+    assert "\n" not in question.snippet
+
+
+# --- names ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_title_is_part_of_the_record(three: Library, tmp_path: Path) -> None:
+    entry = three.find("sky")
+    assert three.rename(entry, "  On\nthe  sky ") == "On the sky"
+    renamed = three.find("on the sky")
+    assert (renamed.id, renamed.is_named, renamed.last_at) == (entry.id, True, entry.last_at)
+    back, reading = facts_of(entry.path)
+    assert isinstance(back[-1], Renamed)
+    assert not reading.damage
+    three.rename(renamed, "")
+    assert three.find(entry.id).title == entry.title
+
+
+def test_a_session_in_use_can_be_neither_renamed_nor_deleted(three: Library) -> None:
+    entry = three.find("sky")
+    journal = Journal.continued(entry.path)
+    for change in (lambda: three.rename(entry, "x"), lambda: three.delete(entry)):
+        with pytest.raises(HomeaiError) as refused:
+            change()
+        assert refused.value.code == "session_in_use"
+    journal.close()
+
+
+def test_what_is_gone_meanwhile_is_told(three: Library) -> None:
+    entry = three.find("sky")
+    entry.path.unlink()
+    for change in (lambda: three.rename(entry, "x"), lambda: three.delete(entry), lambda: three.read(entry)):
+        with pytest.raises(HomeaiError) as refused:
+            change()
+        assert refused.value.code == "record_failed"
+    assert len(three.sessions()) == 2
+
+
+# --- deleting ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_deleted_session_can_be_taken_back_until_the_end(three: Library) -> None:
+    entry = three.find("sky")
+    content = entry.path.read_bytes()
+    aside = entry.path.with_name(entry.path.name + ".damaged")
+    aside.write_bytes(b"junk")
+    three.delete(entry)
+    three.delete(three.find("ten"))
+    assert [left.id for left in three.sessions()] == ["aaaa3333"]
+    assert three.search("sky") == []
+    assert three.can_undo
+    three.undo()
+    assert three.undo() == entry.path
+    assert (entry.path.read_bytes(), aside.read_bytes(), three.can_undo) == (content, b"junk", False)
+    assert len(three.sessions()) == 3
+
+
+def test_at_the_end_deleted_sessions_are_gone(tmp_path: Path) -> None:
+    with Library(tmp_path / "data", tmp_path / "cache") as library:
+        path = recorded(library, session("s", "A very private matter"))
+        assert library.search("private")
+        library.delete(library.find("last"))
+        library.sessions()
+        index = (tmp_path / "cache" / "sessions.sqlite3").read_bytes()
+    assert not path.exists()
+    assert not (tmp_path / "data" / "trash").exists()
+    assert b"very private" not in index
+
+
+def test_what_a_killed_run_deleted_is_swept_by_the_next_and_not_before(tmp_path: Path) -> None:
+    running = Library(tmp_path / "data", tmp_path / "cache")
+    path = recorded(running, session("s", "A"))
+    running.delete(running.find("last"))
+    sweep(tmp_path / "data" / "trash")
+    running.undo()
+    assert path.exists()
+    running.close()
+    code = (
+        "import os, sys\nfrom pathlib import Path\nfrom homeai.journal.library import Library\n"
+        f"library = Library(Path({str(tmp_path / 'data')!r}), Path({str(tmp_path / 'cache')!r}))\n"
+        "library.delete(library.find('last'))\nos._exit(9)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 9
+    assert list((tmp_path / "data" / "trash").rglob("*.jsonl"))
+    Library(tmp_path / "data", tmp_path / "cache").close()
+    assert not (tmp_path / "data" / "trash").exists()
+
+
+# --- the index --------------------------------------------------------------------------------------------------------
+
+
+def _index(tmp_path: Path) -> Path:
+    return tmp_path / "cache" / "sessions.sqlite3"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has other rights")
+def test_only_the_user_can_read_the_index(three: Library, tmp_path: Path) -> None:
+    three.sessions()
+    assert stat.S_IMODE(_index(tmp_path).stat().st_mode) == 0o600
+    assert stat.S_IMODE(_index(tmp_path).parent.stat().st_mode) == 0o700
+
+
+def test_only_what_changed_is_read_again(three: Library) -> None:
+    told: list[tuple[int, int]] = []
+    three.sessions(lambda done, total: told.append((done, total)))
+    assert told == [(1, 3), (2, 3), (3, 3)]
+    told.clear()
+    three.sessions(lambda done, total: told.append((done, total)))
+    assert told == []
+    path = records(three.folder)[1]
+    with path.open("ab") as file:
+        file.write(encode(Renamed(at_ns=1, title="Changed")))
+    assert "Changed" in {entry.title for entry in three.sessions(lambda done, total: told.append((done, total)))}
+    assert told == [(1, 1)]
+
+
+@pytest.mark.parametrize("harm", ["missing", "junk", "emptied", "cut", "old", "no tables", "entries", "torn pages"])
+def test_a_damaged_index_is_made_anew(three: Library, tmp_path: Path, harm: str) -> None:
+    before = three.sessions()
+    three.close()
+    file = _index(tmp_path)
+    content = file.read_bytes()
+    match harm:
+        case "missing":
+            file.unlink()
+        case "junk":
+            file.write_bytes(b"no database at all " * 1000)
+        case "emptied":
+            file.write_bytes(b"")
+        case "cut":
+            file.write_bytes(content[: len(content) // 2])
+        case "torn pages":
+            file.write_bytes(content[:4096] + b"\xaa" * (len(content) - 4096))
+        case _:
+            with sqlite3.connect(file) as database:
+                match harm:
+                    case "old":
+                        database.execute("PRAGMA user_version = 0")
+                    case "no tables":
+                        database.execute("DROP TABLE said")
+                        database.execute("UPDATE sessions SET mtime_ns = 0")
+                    case "entries":
+                        database.execute("UPDATE sessions SET entry = '{}'")
+            database.close()
+    assert three.sessions() == before
+    assert [hit.entry.id for hit in three.search("sky")] == ["bbbb2222"]
+
+
+def test_an_index_that_cannot_be_kept_is_no_hindrance(tmp_path: Path) -> None:
+    (tmp_path / "cache").touch()
+    with Library(tmp_path / "data", tmp_path / "cache") as library:
+        recorded(library, session("s", "Why is the sky blue?"))
+        assert [entry.id for entry in library.sessions()] == ["s"]
+        assert len(library.search("sky")) == 1
+
+
+def test_an_index_in_use_by_another_is_waited_for_and_told(
+    three: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index_module, "_LOCKED_S", 0.05)
+    three.sessions()
+    three.close()
+    recorded(three, session("new", "Another one"))
+    other = sqlite3.connect(_index(tmp_path), isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(HomeaiError) as refused:
+        three.sessions()
+    assert refused.value.code == "busy"
+    other.execute("ROLLBACK")
+    other.close()
+    assert len(three.sessions()) == 4
+
+
+def test_a_file_that_cannot_be_read_is_left_out(three: Library) -> None:
+    (three.folder / "2026-11" / "folder.jsonl").mkdir()
+    (three.folder / "2026-11" / "gone.jsonl").symlink_to("/no/such/file")
+    assert len(three.sessions()) == 3
+
+
+def test_a_record_that_holds_nothing_is_listed_by_its_name(library: Library) -> None:
+    (library.folder / "2026-11").mkdir(parents=True)
+    (library.folder / "2026-11" / "odd.jsonl").write_bytes(b"rubbish\n")
+    entry = library.sessions()[0]
+    assert (entry.id, entry.title, entry.answers, entry.model, entry.started_at) == ("odd", "", 0, None, None)
+    assert "1 record is cut off" in entry.damage
+
+
+def test_looking_whether_a_session_is_in_use_leaves_it_as_it_was(three: Library) -> None:
+    path = records(three.folder)[0]
+    before = path.stat().st_mtime_ns
+    assert not is_in_use(path)
+    assert not is_in_use(path.with_name("none.jsonl"))
+    assert path.stat().st_mtime_ns == before
+    descriptors = Path("/proc/self/fd")
+    opened = len(list(descriptors.iterdir())) if descriptors.exists() else 0
+    for _ in range(20):
+        is_in_use(path)
+    assert not opened or len(list(descriptors.iterdir())) == opened
+
+
+def test_the_first_words_of_a_hostile_question_stay_words(library: Library) -> None:
+    facts = [
+        replace(fact, prompt="[/red] \x1b[2J\u202e \ud83d =1+1") if isinstance(fact, Submitted) else fact
+        for fact in session("s")
+    ]
+    recorded(library, facts)
+    assert library.sessions()[0].title == "[/red] \x1b[2J\u202e \ufffd =1+1"
