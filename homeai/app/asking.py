@@ -34,6 +34,7 @@ def submit(app: HomeaiApp, text: str, pressed_at_ns: int) -> None:
             return
         chat.editing = None
     elif app.has_no_session:
+        app.notify(f"There is no model to ask. {app.choosing.way_out}", timeout=4)
         return
     else:
         chat.hold(question, pressed_at_ns)
