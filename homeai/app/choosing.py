@@ -73,6 +73,7 @@ class Choosing:
         if app.session is not None:
             try:
                 app.session.use_model(model)
+                app.desk.alert = None
             except EngineError as error:
                 if error.code == "busy":
                     return  # an answer that is being stopped ends within two seconds
