@@ -27,6 +27,11 @@ def data_dir() -> Path:
     return _place("HOMEAI_DATA_DIR", "user_data_path")
 
 
+def sessions_dir() -> Path:
+    """The records of sessions, in a folder for each month."""
+    return data_dir() / "sessions"
+
+
 def cache_dir() -> Path:
     """What can be made anew from the rest at any time: the index of the sessions."""
     return _place("HOMEAI_CACHE_DIR", "user_cache_path")

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-HEAVY = {"textual", "rich", "llama_cpp", "numpy", "httpx", "asyncio", "jinja2", "psutil"}
+HEAVY = {"sqlite3", "textual", "rich", "llama_cpp", "numpy", "httpx", "asyncio", "jinja2", "psutil"}
 
 
 def loaded_after(code: str) -> set[str]:
@@ -33,11 +33,14 @@ def loaded_after(code: str) -> set[str]:
         "homeai.cli.config",
         "homeai.cli.dashboard",
         "homeai.cli.models",
+        "homeai.cli.sessions",
         "homeai.cli.tune",
         "homeai.cli.answering",
         "homeai.settings",
         "homeai.lab.tune",
         "homeai.session",
+        "homeai.session.recorded",
+        "homeai.journal.reader",
         "homeai.metrics.contract",
         "homeai.models.choose",
     ],
@@ -68,8 +71,8 @@ def test_an_answer_brings_no_native_library_into_the_interfaces_process() -> Non
         "import os; os.environ['HOMEAI_BACKEND'] = 'tests.engine.scripted'\n"
         "from homeai.cli import main; assert main(['ask', 'hi']) == 0"
     )
-    assert loaded_after(code) & {"llama_cpp", "numpy", "textual", "rich"} == set()
+    assert loaded_after(code) & {"llama_cpp", "numpy", "textual", "rich", "sqlite3"} == set()
 
 
 def test_the_app_loads_no_native_library() -> None:
-    assert loaded_after("import homeai.app.main") & {"llama_cpp", "numpy"} == set()
+    assert loaded_after("import homeai.app.main") & {"llama_cpp", "numpy", "sqlite3"} == set()

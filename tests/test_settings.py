@@ -45,6 +45,7 @@ EXAMPLES: dict[str, tuple[str, str, object]] = {
     "theme": ("nord", '"nord"', "nord"),
     "no_color": ("yes", "true", True),
     "ascii": ("yes", "true", True),
+    "record": ("no-text", '"no-text"', "no-text"),
     "backend": ("tests.engine.scripted", '"tests.engine.scripted"', "tests.engine.scripted"),
 }
 

@@ -109,8 +109,8 @@ def open_session(settings: Settings, model_argument: str | None, on_fact: Callab
 def open_with(settings: Settings, model: ModelFile, on_fact: Callable[[AnyFact], None]) -> SessionLike:
     """Open a session and start to load this model; raises `HomeaiError` when it cannot chat."""
     from homeai.models.choose import remember
-    from homeai.places import log_dir, state_dir
-    from homeai.session import Session
+    from homeai.places import log_dir, sessions_dir, state_dir
+    from homeai.session.recorded import RecordedSession
     from homeai.settings.table import DASHBOARD_SEQUENCES
 
     def options(model: ModelFile) -> EngineOptions:
@@ -128,7 +128,9 @@ def open_with(settings: Settings, model: ModelFile, on_fact: Callable[[AnyFact],
             # Not here: the session's lock is held.
             threading.Thread(target=write_down, args=[session.model], name="homeai-remember").start()
 
-    session = Session(
+    session = RecordedSession(
+        record=settings.value("record"),
+        folder=sessions_dir(),
         options=options,
         on_fact=listen,
         backend=settings.value("backend"),

@@ -33,8 +33,8 @@ from homeai.metrics.state import AnswerState
 from homeai.metrics.summary import summary_line
 from homeai.models.choose import remember, resolve_model
 from homeai.models.modelfile import ModelFile
-from homeai.places import log_dir, state_dir
-from homeai.session import Session
+from homeai.places import log_dir, sessions_dir, state_dir
+from homeai.session.recorded import RecordedSession
 from homeai.settings import Settings, load
 from homeai.units import count, percent, size
 
@@ -85,7 +85,9 @@ class Conversation:
         self._told = set() if insisted else {code for code in TOLD_ONCE if _told_marker(code).exists()}
         self._model = model
         self._remembered = False
-        self.session = Session(
+        self.session = RecordedSession(
+            record=settings.value("record"),
+            folder=sessions_dir(),
             options=settings.engine_options(model.context_trained),
             on_fact=self._hear,
             backend=settings.value("backend"),

@@ -15,6 +15,12 @@ from homeai.errors import UsageError
 from homeai.settings.kinds import Folders, did_you_mean
 from homeai.settings.table import SETTINGS, Setting
 
+_SHORT = {
+    "gpu_layers": ("--cpu", "0", "use no GPU: --gpu-layers 0"),
+    "record": ("--no-record", "off", "record nothing: --record off"),
+}
+"""Flags for one value of a setting: the flag, the value, and its help."""
+
 
 class Parser(argparse.ArgumentParser):
     """A parser of one command.
@@ -50,14 +56,13 @@ class Parser(argparse.ArgumentParser):
             if setting.group not in groups:
                 continue
             self._settings.append(setting)
-            if setting.key == "gpu_layers":
-                layers = self.add_mutually_exclusive_group()
-                self._add(layers, setting)
-                layers.add_argument(
-                    "--cpu", dest=setting.key, action="store_const", const="0", help="use no GPU: --gpu-layers 0"
-                )
-            else:
+            if (short := _SHORT.get(setting.key)) is None:
                 self._add(self, setting)
+                continue
+            either = self.add_mutually_exclusive_group()
+            self._add(either, setting)
+            flag, value, help = short
+            either.add_argument(flag, dest=setting.key, action="store_const", const=value, help=help)
 
     @staticmethod
     def _add(to: Any, setting: Setting) -> None:

@@ -126,6 +126,9 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("no_color", YesNo(), False, "the dashboard without colours, as with NO_COLOR in the environment", "program",
             ""),
     Setting("ascii", YesNo(), False, "the dashboard in ASCII characters only", "program", ""),
+    Setting("record", Choice(("full", "no-text", "off")), "full",
+            "what is recorded of a session, on this machine only: full, no-text (figures without words) or off",
+            "program", "WHAT"),
     Setting("backend", Text("the name of a Python module", r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*"),
             "homeai.engine.llamacpp", "the engine's Python module", "program", "MODULE"),
 )  # fmt: skip

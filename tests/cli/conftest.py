@@ -76,7 +76,7 @@ class Homeai:
 
     def __post_init__(self) -> None:
         kept = {key: value for key, value in os.environ.items() if not key.startswith("HOMEAI_")}
-        places = {f"HOMEAI_{name}_DIR": str(self.home / name.lower()) for name in ("CONFIG", "STATE")}
+        places = {f"HOMEAI_{name}_DIR": str(self.home / name.lower()) for name in ("CONFIG", "STATE", "DATA", "CACHE")}
         self.environment = {
             **kept,
             **places,

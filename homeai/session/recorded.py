@@ -1,0 +1,48 @@
+"""A session that leaves a record of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal
+
+from homeai.clock import now_ns
+from homeai.events import AnyFact, Fault, Notice
+from homeai.journal.writer import Journal
+from homeai.session.session import Session
+
+Record = Literal["full", "no-text", "off"]
+
+
+class RecordedSession(Session):
+    """A session whose facts are also recorded, from its first question on. The record ends with it.
+
+    When the disk fails, a `Notice` tells it, and the session goes on.
+
+    Args:
+        record: What of it: all, all but the words, or nothing.
+        folder: Where records are.
+        on_fact: See `Session`; told after the record.
+        more: What else a `Session` takes.
+    """
+
+    def __init__(self, *, record: Record, folder: Path, on_fact: Callable[[AnyFact], None], **more: Any) -> None:
+        self._listener = on_fact
+        self.journal = None if record == "off" else Journal(folder, record=record, on_trouble=self._tell_trouble)
+        """Where it is recorded; None when it is not."""
+        super().__init__(on_fact=self._tell, **more)
+
+    def close(self) -> None:
+        """End the session, then its record, for which a slow disk may take another two seconds."""
+        super().close()
+        if self.journal is not None:
+            self.journal.close()
+
+    def _tell(self, fact: AnyFact) -> None:
+        if self.journal is not None:
+            self.journal.put(fact)
+        self._listener(fact)
+
+    def _tell_trouble(self, fault: Fault) -> None:
+        with self._lock:
+            self._record(Notice(at_ns=now_ns(), code=fault.code, message=fault.message, help=fault.help))

@@ -1,0 +1,20 @@
+"""Keeps what the tests record away from the user's own sessions, also in the processes that they start."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Give the whole run places of its own. XDG's is for processes that are started without our variables."""
+    folder = Path(tempfile.mkdtemp(prefix="homeai-tests-"))
+    config.add_cleanup(partial(shutil.rmtree, folder, ignore_errors=True))
+    os.environ["HOMEAI_DATA_DIR"] = str(folder / "data")
+    os.environ["HOMEAI_CACHE_DIR"] = str(folder / "cache")
+    os.environ["XDG_DATA_HOME"] = str(folder / "share")
