@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING, Literal
 from homeai.events import Fault, Sampler
 from homeai.metrics.phases import current_phase
 from homeai.metrics.state import SessionState
+from homeai.metrics.title import title_of
 from homeai.metrics.view import AnswerView, view
 
 if TYPE_CHECKING:
     # Comes with the engine's supervisor and the model files: 40 ms that the first paint need not wait for.
     from homeai.session import Chat
-
-TITLE_WORDS = 6
-TITLE_CHARACTERS = 40
 
 Doing = Literal["waiting", "reading", "writing", "failed", "done", ""]
 """What a chat's tab says: `done` is an answer that ended while another chat was shown; empty is nothing new."""
@@ -229,13 +227,3 @@ class Desk:
         self.alert = None
         for chat in self._chats:
             chat.alert = None
-
-
-def title_of(question: str) -> str:
-    """The first words of a question, at most `TITLE_CHARACTERS`; foreign text still, to be drawn with care."""
-    # Of a pasted book only the start is looked at.
-    words = question[: 8 * TITLE_CHARACTERS].split()
-    title = " ".join(words[:TITLE_WORDS])
-    if len(title) > TITLE_CHARACTERS:
-        return title[: TITLE_CHARACTERS - 1].rstrip() + "…"
-    return title + ("…" if len(words) > TITLE_WORDS else "")

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from homeai.app.desk import TITLE_CHARACTERS, Desk, title_of
+from homeai.app.desk import Desk
 from homeai.events import Sampler
 from homeai.metrics.fold import fold_all
+from homeai.metrics.title import TITLE_CHARACTERS, title_of
 from homeai.metrics.view import view
 from tests.metrics import stories
 from tests.metrics.stories import ms
