@@ -104,9 +104,14 @@ class Prompt(TextArea):
 
     def remember(self, texts: Sequence[str]) -> None:
         """Put these before the history of this run, the newest last."""
-        earlier = [text for text in texts if text.strip()]
+        earlier = [shown(text) for text in texts if text.strip()]
         self._history[:0] = earlier
         self._shown_entry += len(earlier)
+
+    @property
+    def has_history(self) -> bool:
+        """Whether there is anything to go back to."""
+        return bool(self._history)
 
     async def _on_key(self, event: events.Key) -> None:
         match event.key:
@@ -178,7 +183,7 @@ class Prompt(TextArea):
 
     def show_text(self, text: str) -> None:
         """Put this text into the box, whatever stands there."""
-        self.load_text(text)
+        self.load_text(shown(text))
         self.move_cursor(self.document.end)
 
     def give_back(self, text: str) -> None:

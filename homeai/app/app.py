@@ -139,8 +139,7 @@ class HomeaiApp(App[int]):
         self.push_screen(ChatScreen(self.keys, self.desk.current.number, self._submit, slash.complete))
         self.set_interval(TICK_S, self._tick)
         self.call_after_refresh(self._start_opening)
-        if self._history is not None:
-            self._history.load(lambda texts: self.call_later(self.chat_screen.prompt.remember, texts))
+        self.call_after_refresh(self._load_history)
         if self._unknown_theme is not None:
             names = ", ".join(sorted(self.available_themes))
             self.notify(f"There is no theme {on_one_line(self._unknown_theme)}. There are: {names}.", markup=False)
@@ -216,6 +215,11 @@ class HomeaiApp(App[int]):
         typed = prompt.text if prompt.document.line_count == 1 else ""
         words = slash.hint(typed) or asking.editing_words(self)
         self.chat_screen.hint(words, editing=self.desk.current.editing is not None)
+
+    def _load_history(self) -> None:
+        if self._history is not None:
+            take = self.chat_screen.prompt.remember
+            self._history.load(lambda texts: self.call_later(take, texts))
 
     def keep_in_history(self, text: str) -> None:
         """Keep what was typed for later runs, where the user did not forbid that."""

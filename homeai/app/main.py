@@ -51,6 +51,7 @@ def run_dashboard(settings: Settings, model_argument: str | None) -> int:
         insist=insists,
         shelf=lambda: _shelf(settings),
         open_with=lambda model, on_fact: open_with(settings, model, on_fact),
+        keep_history=settings.value("record") == "full",
         ascii_only=bool(settings.value("ascii")) or not shows_unicode(os.environ),
         colourless=bool(settings.value("no_color")),
     )
@@ -111,6 +112,7 @@ def open_with(settings: Settings, model: ModelFile, on_fact: Callable[[AnyFact],
     from homeai.models.choose import remember
     from homeai.places import log_dir, sessions_dir, state_dir
     from homeai.session.recorded import RecordedSession
+    from homeai.session.told import TOLD_ONCE, told_before, write_down
     from homeai.settings.table import DASHBOARD_SEQUENCES
 
     def options(model: ModelFile) -> EngineOptions:
@@ -118,15 +120,25 @@ def open_with(settings: Settings, model: ModelFile, on_fact: Callable[[AnyFact],
         own = own.with_defaults({"sequences": (DASHBOARD_SEQUENCES, "for chats beside each other in the dashboard")})
         return own.engine_options(model.context_trained)
 
-    def write_down(model: ModelFile) -> None:
+    insisted = settings.resolved["gpu_layers"].source != "default"
+    told = set() if insisted else told_before(state_dir())
+
+    def keep_model(model: ModelFile) -> None:
         with suppress(OSError):  # a full disk is no reason to give no answer
             remember(model, state_dir())
 
+    def aside(task: Callable[..., None], *arguments: object) -> None:
+        # The session's lock is held where facts are heard.
+        threading.Thread(target=task, args=arguments, name="homeai-remember").start()
+
     def listen(fact: AnyFact) -> None:
+        if isinstance(fact, Notice) and fact.code in TOLD_ONCE:
+            if fact.code in told:
+                return
+            aside(write_down, state_dir(), fact.code)
         on_fact(fact)
         if isinstance(fact, LoadEnded) and session.model is not None:
-            # Not here: the session's lock is held.
-            threading.Thread(target=write_down, args=[session.model], name="homeai-remember").start()
+            aside(keep_model, session.model)
 
     session = RecordedSession(
         record=settings.value("record"),

@@ -35,6 +35,7 @@ from homeai.models.choose import remember, resolve_model
 from homeai.models.modelfile import ModelFile
 from homeai.places import log_dir, sessions_dir, state_dir
 from homeai.session.recorded import RecordedSession
+from homeai.session.told import told_before, write_down
 from homeai.settings import Settings, load
 from homeai.units import count, percent, size
 
@@ -43,9 +44,6 @@ STOP_PATIENCE_S = 5.0
 
 _WAIT_S = 0.2 if sys.platform == "win32" else None
 """How long to wait for a fact before looking up: on Windows a signal does not end a wait, elsewhere it does."""
-
-TOLD_ONCE = ("cpu_only_build", "no_gpu_visible")
-"""Notices about this machine, true at every start: told the first time only, unless the GPU was asked for by name."""
 
 STDERR_LINES = 5
 """How many of a dead engine's last words are shown; its log has them all."""
@@ -82,7 +80,7 @@ class Conversation:
         self._progress: type[Lines | Passing] = Lines if plain else Passing
         self._inbox: queue.SimpleQueue[AnyFact | int] = queue.SimpleQueue()
         insisted = settings.resolved["gpu_layers"].source != "default"
-        self._told = set() if insisted else {code for code in TOLD_ONCE if _told_marker(code).exists()}
+        self._told = set() if insisted else told_before(state_dir())
         self._model = model
         self._remembered = False
         self.session = RecordedSession(
@@ -289,9 +287,7 @@ class _Telling:
             self._told.add(notice.message)
             self._progress.clear()
             say_problem(notice.message, notice.help)
-            if notice.code in TOLD_ONCE:
-                with suppress(OSError):  # then it is told again the next time
-                    _told_marker(notice.code).touch()
+            write_down(state_dir(), notice.code)
 
 
 def _how_far(load: LoadProgress) -> str:
@@ -301,10 +297,6 @@ def _how_far(load: LoadProgress) -> str:
     if load.done_bytes is None:
         return ""
     return size(load.done_bytes) + ("" if load.total_bytes is None else f" of {size(load.total_bytes)}")
-
-
-def _told_marker(code: str) -> Path:
-    return state_dir() / f"told-{code}"
 
 
 def _status(ended: Ended, signal_number: int) -> int:

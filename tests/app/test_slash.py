@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from textual.pilot import Pilot
 
 from homeai.app import slash
 from homeai.app.commands import BY_ID, Keys
@@ -135,6 +139,10 @@ async def test_new_again_edit_close_and_quit_do_what_their_keys_do() -> None:
     assert app.return_code == 0
 
 
+def says(pilot: Pilot[Any], words: str) -> bool:
+    return words in screen_text(pilot)
+
+
 async def test_copy_and_code_can_save_a_file() -> None:
     app = StagedApp(*stories.session_facts())
     async with app.run_test(size=(160, 36), notifications=True) as pilot:
@@ -145,7 +153,7 @@ async def test_copy_and_code_can_save_a_file() -> None:
         for typed, what in (("/copy file", "Saved the answer in"), ("/code file", "Saved the code block in")):
             app.chat_screen.prompt.show_text(typed)
             await pilot.press("enter")
-            await until(pilot, lambda what=what: what in screen_text(pilot))
+            await until(pilot, partial(says, pilot, what))
         await pilot.press(*"/copy", "space", "x", "enter")
         await until(pilot, lambda: "/copy file saves a file" in screen_text(pilot))
 
