@@ -169,6 +169,8 @@ class EngineFacts(Part, frozen=True, kw_only=True):
     """Flash attention was left off because the device of a layer cannot compute it."""
     kv_offload: bool = True
     """Whether the cache was to lie beside its layers, or in main memory."""
+    estimated: tuple[Placement, ...] = ()
+    """What was worked out before the load: for `CPU` and, all GPUs together, `GPU`."""
     graph_splits: int | None = None
     """Into how many pieces the computation of one token is cut, because parts of it run on different devices."""
     cores: int | None = None

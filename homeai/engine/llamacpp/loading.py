@@ -14,14 +14,14 @@ from homeai.engine.llamacpp import library
 from homeai.engine.llamacpp.native import Context, Model
 from homeai.engine.llamacpp.placement import TELLING, Layout, read_layout
 from homeai.engine.llamacpp.prompting import PromptMaker
+from homeai.engine.llamacpp.room import available_bytes, estimated, refuse_what_cannot_fit
 from homeai.engine.wire import Load
 from homeai.errors import EngineError
-from homeai.events import EngineFacts, LoadEnded, LoadProgress, LoadStage, ModelFacts, ModelShape, Notice, PageCache
-from homeai.metrics.roofline import kv_bytes_per_token
-from homeai.models.shape import read_shape
+from homeai.events import EngineFacts, LoadEnded, LoadProgress, LoadStage, ModelFacts, Notice, PageCache, Placement
+from homeai.models.fit import Plan, read_plan
 from homeai.platform.cores import usable_cores
 from homeai.platform.paging import major_faults, resident_fraction, resident_pages
-from homeai.units import count, size
+from homeai.units import count
 
 READ_BYTES = 4 * 1024 * 1024
 """One read while the file is brought into the page cache: enough for full disk speed, few enough for progress."""
@@ -92,7 +92,7 @@ def load(request: Load, emit: Emit, log: LogTail) -> Loaded:
             code="load_failed",
             help="Check the disk, or choose another model.",
         ) from problem
-    shape = _ShapeReader(paths)
+    header = _HeaderReader(paths)
     try:
         model = Model(
             list(request.files),
@@ -110,8 +110,9 @@ def load(request: Load, emit: Emit, log: LogTail) -> Loaded:
         progress.tell("context", None, force=True)
         wanted = options.context or model.context_trained
         on_gpu = (read_layout(log.lines).layers_offloaded or 0) > 0
-        if not on_gpu:
-            _refuse_what_cannot_fit(shape.shape, model, request, wanted)
+        places = estimated(header.plan, options, on_gpu, wanted)
+        if header.plan is not None:
+            refuse_what_cannot_fit(header.plan, places, model, request, wanted)
         context = _create_context(model, request, wanted, log)
     except BaseException:
         model.close()
@@ -136,27 +137,27 @@ def load(request: Load, emit: Emit, log: LogTail) -> Loaded:
         page_cache=cache,
         cached_fraction=cached,
         major_faults=None if faults_before is None or faults_after is None else faults_after - faults_before,
-        model=_model_facts(model, shape.shape, request, prompts.template_name),
-        engine=_engine_facts(request, context, layout),
+        model=_model_facts(model, header.plan, request, prompts.template_name),
+        engine=_engine_facts(request, context, layout, places),
     )
     return Loaded(model=model, context=context, prompts=prompts, facts=facts, on_gpu=on_gpu)
 
 
-class _ShapeReader:
+class _HeaderReader:
     """Reads the header while llama.cpp loads: 11 ms for the starter model, 40 for one with 150,000 tokens."""
 
     def __init__(self, paths: list[Path]) -> None:
-        self._shape: ModelShape | None = None
-        self._thread = threading.Thread(target=self._read, args=(paths,), name="shape", daemon=True)
+        self._plan: Plan | None = None
+        self._thread = threading.Thread(target=self._read, args=(paths,), name="header", daemon=True)
         self._thread.start()
 
     def _read(self, paths: list[Path]) -> None:
-        self._shape = read_shape(paths)
+        self._plan = read_plan(paths)
 
     @property
-    def shape(self) -> ModelShape | None:
+    def plan(self) -> Plan | None:
         self._thread.join()
-        return self._shape
+        return self._plan
 
 
 class _Progress:
@@ -218,13 +219,7 @@ def _bring_into_cache(paths: list[Path], progress: _Progress) -> tuple[float | N
 
 
 def _fits_in_memory(needed_bytes: int) -> bool:
-    return needed_bytes < 0.8 * _available_bytes()
-
-
-def _available_bytes() -> int:
-    import psutil
-
-    return int(psutil.virtual_memory().available)
+    return needed_bytes < 0.8 * available_bytes()
 
 
 def _create_context(model: Model, request: Load, wanted: int, log: LogTail) -> Context:
@@ -253,28 +248,6 @@ def _create_context(model: Model, request: Load, wanted: int, log: LogTail) -> C
         ) from problem
 
 
-def _refuse_what_cannot_fit(shape: ModelShape | None, model: Model, request: Load, wanted: int) -> None:
-    options = request.options
-    per_token = kv_bytes_per_token(shape, options.kv_type_k, options.kv_type_v) if shape is not None else None
-    if not per_token or per_token * wanted < 256 * 1024 * 1024:
-        return
-    free = _available_bytes()
-    needed = per_token * wanted
-    # The rest of the machine, and the engine's own buffers, need some too.
-    usable = free * 0.85
-    if needed > usable:
-        # Asking anyway would succeed at first (memory is handed out when it is touched) and be killed later.
-        fits = min(int(usable / per_token), model.context_trained or wanted) // 256 * 256
-        fitting = (
-            f"Up to about {count(fits)} tokens would fit: --context {fits}." if fits else "Choose a smaller model."
-        )
-        raise EngineError(
-            f"A context of {count(wanted)} tokens needs {size(needed)} for its cache, and {size(free)} are free.",
-            code="load_failed",
-            help=fitting,
-        )
-
-
 def _rounded(wanted: int, made: int) -> Notice:
     """What to tell of a context that llama.cpp made larger than it was asked to."""
     rule = "The smallest context is 256" if wanted < 256 else "llama.cpp makes contexts in steps of 256"
@@ -298,7 +271,7 @@ def _reason(log: LogTail) -> str:
     return rest if colon and " " not in name else text
 
 
-def _model_facts(model: Model, shape: ModelShape | None, request: Load, template: str) -> ModelFacts:
+def _model_facts(model: Model, plan: Plan | None, request: Load, template: str) -> ModelFacts:
     arch = model.metadata("general.architecture")
     return ModelFacts(
         name=request.name,
@@ -311,11 +284,11 @@ def _model_facts(model: Model, shape: ModelShape | None, request: Load, template
         context_trained=model.context_trained,
         template=template,
         rolls_back=model.rolls_back,
-        shape=shape,
+        shape=plan.shape if plan is not None else None,
     )
 
 
-def _engine_facts(request: Load, context: Context, layout: Layout) -> EngineFacts:
+def _engine_facts(request: Load, context: Context, layout: Layout, places: tuple[Placement, ...]) -> EngineFacts:
     options = request.options
     flash = layout.flash_attention
     return EngineFacts(
@@ -338,6 +311,7 @@ def _engine_facts(request: Load, context: Context, layout: Layout) -> EngineFact
         flash_attention_asked=options.flash_attention,
         attention_fell_back=layout.attention_fell_back,
         kv_offload=options.kv_offload,
+        estimated=places,
         graph_splits=layout.graph_splits,
         cores=usable_cores().usable,
     )
