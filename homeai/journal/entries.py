@@ -75,7 +75,9 @@ def recorded(path: Path, *, is_in_use: bool = False) -> Recorded:
     reading = read(path)
     facts: Iterable[AnyFact] = reading if is_in_use else close_interrupted(reading)
     state = fold_all(facts)
-    return Recorded(_entry(path, state, reading), state, reading)
+    # The last line of a record in use may be half written.
+    damage = "" if is_in_use else reading.damage.sentence
+    return Recorded(_entry(path, state, damage, is_newer=reading.is_newer), state, reading)
 
 
 def said_in(state: SessionState) -> list[Said]:
@@ -88,7 +90,7 @@ def said_in(state: SessionState) -> list[Said]:
     return [said for said in found if said.text.strip()]
 
 
-def _entry(path: Path, state: SessionState, reading: Reading) -> Entry:
+def _entry(path: Path, state: SessionState, damage: str, *, is_newer: bool) -> Entry:
     answers = list(state.answers.values())
     asked = [answer.submitted for answer in answers if answer.submitted is not None]
     return Entry(
@@ -106,8 +108,8 @@ def _entry(path: Path, state: SessionState, reading: Reading) -> Entry:
         size_bytes=path.stat().st_size,
         record=state.sitting.record if state.sitting is not None else "full",
         interrupted=sum(answer.ended is not None and answer.ended.fault == INTERRUPTED for answer in answers),
-        damage=reading.damage.sentence,
-        is_newer=reading.is_newer,
+        damage=damage,
+        is_newer=is_newer,
     )
 
 

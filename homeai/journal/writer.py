@@ -274,7 +274,7 @@ def opened(path: Path, *, new: bool = False, tries: int = _LOCK_TRIES) -> int:
     raise HomeaiError(
         "This session is open in another homeai.",
         code="session_in_use",
-        help="Close it there first, or begin a new session.",
+        help="Close it there first.",
     )
 
 
