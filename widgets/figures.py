@@ -117,6 +117,8 @@ def doing_line(view: AnswerView, width: int, chats: Mapping[int, str] = _NO_CHAT
         if view.finish_reason == "cancelled" and view.stop_latency_ns is not None:
             longer = f"{text}, {units.span(view.stop_latency_ns)} after the key"
             text = longer if len(longer) <= width else text
+        elif view.finish_reason == "error" and view.fault is not None:
+            text += f": {on_one_line(view.fault.message)}"
     return Content(text).truncate(width, ellipsis=True)
 
 
@@ -195,8 +197,8 @@ def progress_bar(view: AnswerView, width: int) -> Content | None:
     return Content.assemble(("░" * reused, MUTED), (charts.meter(prompt.done / prompt.total, width - reused), ACCENT))
 
 
-def headline(view: AnswerView, width: int) -> Content:
-    """The two figures that matter: how long to the first token, how fast now."""
+def headline(view: AnswerView, width: int, *, short: bool = False) -> Content:
+    """The two figures that matter: how long to the first token, how fast now; the first one only, if `short`."""
     if view.ttft_ns is not None:
         words, figure = "first token after  ", units.span(view.ttft_ns)
     elif view.live:
@@ -204,7 +206,9 @@ def headline(view: AnswerView, width: int) -> Content:
     else:
         verb = {"cancelled": "stopped", "error": "failed"}.get(view.finish_reason or "", "ended")
         words, figure = f"{verb} after  ", units.span(view.total_ns)
-    if view.live and view.decode_live_tps is not None:
+    if short:
+        speed = Content("")
+    elif view.live and view.decode_live_tps is not None:
         speed = Content.assemble(("now  ", MUTED), (units.rate(view.decode_live_tps), STRONG))
     elif not view.live and view.decode_tps is not None:
         speed = Content.assemble(("wrote  ", MUTED), (units.rate(view.decode_tps), STRONG))

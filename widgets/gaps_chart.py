@@ -38,18 +38,24 @@ def gap_lines(answer: AnswerView, width: int, rows: int, *, marks: bool = True) 
 
 
 def gap_words(gaps: GapsView, width: int) -> Content:
-    """`median 66.1 ms   ▲ worst 210 ms at token 37`."""
+    """`median 66.1 ms   ▲ worst 210 ms at token 37`; the sign is that of its mark in the chart, where it has one."""
+    sign = f"{_WORST} " if _stands_out(gaps) else ""
     words = Content.assemble(
         ("median ", MUTED),
         units.span(gaps.median_ns),
-        ("   ", ""),
-        (f"{_WORST} ", _WARNING),
+        "   ",
+        (sign, _WARNING),
         ("worst ", MUTED),
         units.span(gaps.worst_ns),
     )
     if gaps.worst_at is not None:
         words = Content.assemble(words, (f" at token {units.count(gaps.worst_at)}", MUTED))
     return words.truncate(width, ellipsis=True)
+
+
+def _stands_out(gaps: GapsView) -> bool:
+    """Whether the longest gap is worth a mark: half as long again as the median."""
+    return 2 * (gaps.worst_ns or 0) >= 3 * (gaps.median_ns or 0)
 
 
 def gap_row(answer: AnswerView, width: int) -> Content:
@@ -68,7 +74,7 @@ def _columns(answer: AnswerView, cells: int) -> tuple[list[float | None], list[b
 
 def _marks(bars: list[float | None], shared: list[bool], gaps: GapsView, top: int) -> Content:
     signs = [_TOGETHER if flag else " " for flag in shared] or [" "] * len(bars)
-    worst = bars.index(gaps.worst_ns) if gaps.worst_ns in bars else -1
+    worst = bars.index(gaps.worst_ns) if gaps.worst_ns in bars and _stands_out(gaps) else -1
     line = Content("")
     for index, (sign, value) in enumerate(zip(signs, bars, strict=True)):
         if index == worst:

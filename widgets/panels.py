@@ -91,7 +91,7 @@ def header_line(frame: Frame, width: int) -> Content:
     right = Content("")
     if engine is not None:
         word, answer = engine_word(frame.state), frame.answer
-        right = Content.styled(f"{placement(engine)} · {word}", MUTED)
+        right = Content.styled(f"{placement(engine)} · {word}" if width >= 60 else word, MUTED)
         if width >= 100 and engine.context is not None:
             # In a smaller window the strip has it. The word's room is kept, so that nothing before it moves.
             right = right.pad_right(WORD - len(word))
@@ -243,14 +243,14 @@ def strip_lines(frame: Frame, width: int) -> list[Content]:
     older = _older(frame, width)
     first = (first_token_sum(answer, width) if width >= 60 else None) or headline(answer, width)
     if older:
-        first = columns(first, older, width) if first.cell_length + older.cell_length < width else older
+        first = columns(headline(answer, width - older.cell_length - 2, short=True), older, width)
     return [first, _second(frame, answer, width), machine]
 
 
 def _second(frame: Frame, answer: AnswerView, width: int) -> Content:
     doing = doing_line(answer, width, frame.chats)
     if answer.live and answer.phase != "decode":
-        bar = progress_bar(answer, 10)
+        bar = progress_bar(answer, 10) if width >= 60 else None
         return doing if bar is None else columns(doing, bar, width)
     if answer.stopping or not answer.tokens:
         return doing
@@ -343,6 +343,9 @@ def _before_the_first(frame: Frame, width: int) -> list[Content]:
     load = frame.load
     if load is not None and load.running:
         return [load_line(load, width), Content.styled(charts.meter(load.fraction, width), ACCENT)]
+    if load is not None and load.fault is not None and load.fault.code != "cancelled":
+        failed = f"{on_one_line(load.name)} could not be loaded: {on_one_line(load.fault.message)}"
+        return Content(failed).wrap(max(10, width))[:4]
     text = (
         "Ask something. This shows what you wait for, how fast the answer comes, and what the machine does meanwhile."
     )

@@ -53,7 +53,7 @@ def _tokens(row: PhaseRow, detail: int) -> str:
 def worked_out(view: AnswerView, width: int) -> list[Content]:
     """How the main figures come about: five lines, each a sum with this answer's own numbers.
 
-    The lines of those that are not known yet are empty, so that nothing below them moves.
+    The lines of those that are not settled yet are empty, so that nothing below them moves.
     """
     first = first_token_sum(view, width)
     spans = {row.name: row.span_ns for row in view.rows}
@@ -64,7 +64,7 @@ def worked_out(view: AnswerView, width: int) -> list[Content]:
             f"read {units.rate(prompt.rate_tps)} = {units.count(prompt.done)} new tokens / "
             f"{units.span(prompt.done * 1e9 / prompt.rate_tps)}"
         )
-    if view.decode_tps is not None:
+    if view.decode_tps is not None and not view.live:
         writing = (
             f"wrote {units.rate(view.decode_tps)} = ({units.count(view.tokens)} tokens - 1) / "
             f"{units.span(spans['decode'])}"

@@ -103,6 +103,51 @@ def test_writing() -> None:
     assert row(seen, "finish").missing == "not yet"
 
 
+def test_the_worst_gap_has_a_place() -> None:
+    seen = shown(stories.whole_session(), 99_999)
+    assert (seen.gaps.worst_ns, seen.gaps.worst_at) == (ms(256), stories.PAUSED + 1)
+    assert seen.gaps.bars_ns == seen.gaps.recent_ns
+    assert seen.gaps.bars_shared == ()
+
+
+def test_the_bars_of_an_ended_answer_cover_it_and_those_of_one_that_runs_are_the_recent_ones() -> None:
+    stamps = [4000 + 10.0 * n + (90 if n > 4 else 0) for n in range(2 * RECENT_GAPS + 1)]
+    facts = [*stories.session_facts(), *stories.prompt_facts(), stories.tokens(0, stamps)]
+    assert shown(facts, 99_999).gaps.bars_ns == (ms(10),) * RECENT_GAPS
+    bars = shown([*facts, stories.ended(20_000)], 99_999).gaps.bars_ns
+    assert len(bars) == RECENT_GAPS
+    assert (max(bars), bars.index(max(bars))) == (ms(100), 2)
+
+
+def test_of_each_bar_it_is_known_whether_its_step_was_shared() -> None:
+    before = [*stories.session_facts(), *stories.prompt_facts(), stories.tokens(0, [3314, 3324, 3334])]
+    facts = [*before, stories.tokens(3, [3350, 3366], shared=True), stories.tokens(5, [3376])]
+    flags = (False, False, True, True, False)
+    assert shown(facts, 4000).gaps.bars_shared == flags
+    assert shown([*facts, stories.ended(4000)], 5000).gaps.bars_shared == flags
+    assert shown(before, 4000).gaps.bars_shared == ()
+
+
+def test_what_the_engine_does_meanwhile_is_known_of_an_answer_that_waits_for_it() -> None:
+    facts = [*stories.session_facts(), *stories.prompt_facts(), stories.submitted(2000, answer_id=2)]
+    seen = shown(facts, 2600, answer_id=2)
+    assert (seen.phase, seen.engine_at, seen.queue_behind) == ("queue", (1,), ())
+    assert (row(seen, "queue").span_ns, row(seen, "queue").started_at_ns) == (ms(600), 0)
+    assert row(seen, "unaccounted").span_ns == 0
+    told = shown([*facts, Queued(at_ns=ms(2000.5), answer_id=2)], 2600, answer_id=2)
+    assert row(told, "queue").span_ns == ms(599.5)
+
+
+def test_a_load_that_was_over_knows_how_long_before_the_question_that_was() -> None:
+    load = shown(stories.whole_session(), 99_999).load
+    assert load is not None
+    assert (load.before_ns, load.ended_at_ns) == (ms(1000 - 341), ms(341))
+    waited = [*stories.session_facts()[:4], stories.submitted(220), stories.LOAD_ENDED]
+    load = shown(waited, 400).load
+    assert load is not None
+    assert (load.paid, load.before_ns) == (True, None)
+
+
 def test_only_the_recent_gaps_are_carried_but_the_worst_is_kept() -> None:
     stamps = [4000.0, 4900.0]
     stamps += [4900 + 10.0 * n for n in range(1, RECENT_GAPS + 50)]

@@ -1,0 +1,282 @@
+"""What the panel and the strip say of waiting, stopping, stalls, shared steps, older answers and the machine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from msgspec.structs import replace
+
+from homeai.events import AnyFact, ChunkProgress, EngineEnded, Fault, LoadFailed, Queued, Sample, Tokenised, Tokens
+from homeai.metrics.fold import fold_all
+from homeai.metrics.view import load_view, view
+from tests.metrics import stories
+from tests.metrics.stories import ms
+from widgets.figures import ago, context_line, doing_line, ending, progress_bar
+from widgets.gaps_chart import gap_lines
+from widgets.machine import machine_lines
+from widgets.panels import Frame, Kept, KeyWords, header_line, side_lines, strip_lines
+from widgets.phase_table import phase_lines
+from widgets.sums import first_token_sum, worked_out
+
+SESSION = stories.session_facts()
+READING = [*SESSION, *stories.prompt_facts()[:6]]
+WRITTEN = [*SESSION, *stories.prompt_facts(), *stories.writing_facts()]
+KEYS = KeyWords(details="F5", newer="Alt+Right")
+
+
+def frame_of(facts: Sequence[AnyFact], now_ms: float = 20_000, answer_id: int = 1, **more: object) -> Frame:
+    state = fold_all(facts)
+    answer = view(state, answer_id, ms(now_ms)) if answer_id in state.answers else None
+    more.setdefault("place", (1, 1))
+    return Frame(state, answer, load_view(state, ms(now_ms)), now_ns=ms(now_ms), keys=KEYS, **more)  # type: ignore[arg-type]
+
+
+def panel(frame: Frame, width: int = 56, height: int = 32) -> list[str]:
+    return [line.plain.rstrip() for line in side_lines(frame, width, height)]
+
+
+def row(facts: Sequence[AnyFact], name: str, now_ms: float = 20_000, answer_id: int = 1) -> str:
+    answer = frame_of(facts, now_ms, answer_id).answer
+    assert answer is not None
+    return next(line.plain for line in phase_lines(answer, 66) if line.plain.startswith(name))
+
+
+# --- waiting ----------------------------------------------------------------------------------------------------------
+
+
+def test_what_waits_for_a_busy_engine_is_in_its_queue_and_not_unaccounted() -> None:
+    facts = [*WRITTEN[:-20], stories.submitted(5000, 2)]
+    frame = frame_of(facts, 5400, 2, chats={1: "Tell me of rainbows"})
+    assert frame.answer is not None
+    words = "waiting for the engine, busy with the answer in “Tell me of rainbows”"
+    assert doing_line(frame.answer, 80, frame.chats).plain == words
+    assert "400 ms" in row(facts, "queue", 5400, 2)
+    assert "the engine is busy" in row(facts, "queue", 5400, 2)
+    assert row(facts, "unaccounted", 5400, 2).split()[-2:] == ["0", "ms"]
+
+
+def test_a_queue_says_for_what() -> None:
+    queued = [*SESSION, stories.submitted(1000), Queued(at_ns=ms(1000.2), answer_id=1, behind=(7, 8))]
+    assert "for 2 other answers" in row(queued, "queue", 1500)
+
+
+def test_the_row_of_reading_counts_what_was_read_so_far_also_inside_a_chunk() -> None:
+    assert "256 of 604  256 tok/s" in row(READING, "prefill", 2500)
+    inside = [*READING[:-1], ChunkProgress(at_ns=ms(1603), answer_id=1, done=128, total=604)]
+    assert "128 of 604  213 tok/s" in row(inside, "prefill", 1700)
+    assert "604 tok  261 tok/s" in row(WRITTEN, "prefill")
+
+
+def test_what_was_reused_is_filled_from_the_start() -> None:
+    answer = frame_of(READING, 2500).answer
+    assert answer is not None
+    bar = progress_bar(answer, 30)
+    assert bar is not None
+    assert bar.plain == "░" * 20 + "▰▰▰▰▱▱▱▱▱▱"
+
+
+# --- loads ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_load_is_told_also_when_it_was_paid_for_long_ago() -> None:
+    late = [*SESSION, stories.submitted(341 + 4 * 60_000)]
+    assert "131 ms, 4 min earlier" in row(late, "load", 250_000)
+    shown = "\n".join(panel(frame_of(SESSION, 341 + 4 * 60_000)))
+    assert "loaded in 131 ms, from memory" in shown
+    assert "4 min ago" in shown
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"), [(3, "just now"), (60, "1 min ago"), (99 * 60, "99 min ago"), (2 * 3600, "2 h ago")]
+)
+def test_how_long_ago_is_said_roughly(seconds: int, words: str) -> None:
+    assert ago(seconds * 10**9) == words
+
+
+def test_a_load_that_failed_says_why_before_the_first_question() -> None:
+    failed = LoadFailed(at_ns=ms(300), load_id=1, fault=Fault(code="load_failed", message="It is [b]too large."))
+    assert "Tiny could not be loaded: It is [b]too large." in panel(frame_of([*SESSION[:-1], failed]))
+
+
+# --- after a stop -----------------------------------------------------------------------------------------------------
+
+
+def test_after_a_stop_it_says_what_was_done_and_whether_it_was_kept() -> None:
+    stopped = frame_of(stories.stopped_in_prefill()).answer
+    assert stopped is not None
+    assert ending(stopped) == "stopped while reading: 256 of 604 read, kept for next time"
+    lost = [*stories.stopped_in_prefill()[:-1], replace(stories.ended(2203, "cancelled"), context_used=0)]
+    forgotten = frame_of(lost).answer
+    assert forgotten is not None
+    assert ending(forgotten) == "stopped while reading: 256 of 604 read"
+
+
+def test_a_failed_answer_says_why_where_it_is_looked_at_later() -> None:
+    died = frame_of(stories.died_while_writing()).answer
+    assert died is not None
+    assert doing_line(died, 80).plain == "failed: the engine died (signal 9)"
+
+
+# --- gaps -------------------------------------------------------------------------------------------------------------
+
+
+def test_median_and_worst_are_marked_and_the_place_of_the_worst_is_said() -> None:
+    answer = frame_of([*WRITTEN, stories.ended(11424.7)]).answer
+    assert answer is not None
+    top, middle, bottom, marks, words = [line.plain for line in gap_lines(answer, 60, 3)]
+    assert (top.split()[-2:], middle.split()[-2:]) == (["132", "ms"], ["66.0", "ms"])
+    assert bottom.strip() == "█" * 51
+    assert marks.strip() == "▲"
+    assert marks.index("▲") == top.index("█")
+    assert words == "median 66.0 ms   ▲ worst 256 ms at token 61"
+
+
+def test_a_steady_stream_has_no_mark() -> None:
+    answer = frame_of([*SESSION, *stories.prompt_facts(), *stories.writing_facts()[:14]], 6600).answer
+    assert answer is not None
+    *_, marks, words = [line.plain for line in gap_lines(answer, 60, 2)]
+    assert marks.strip() == ""
+    assert words == "median 66.0 ms   worst 66.0 ms at token 2"
+
+
+def test_the_chart_of_an_ended_answer_is_of_all_of_it() -> None:
+    stamps = [4000 + 10.0 * n + (300 if n >= 5 else 0) for n in range(1000)]
+    facts = [*SESSION, *stories.prompt_facts(), stories.tokens(0, stamps), stories.ended(20_000)]
+    answer = frame_of(facts).answer
+    assert answer is not None
+    *_, marks, words = [line.plain for line in gap_lines(answer, 60, 2)]
+    assert marks.index("▲") == 0
+    assert words.endswith("worst 310 ms at token 6")
+
+
+def test_steps_computed_together_with_others_are_marked() -> None:
+    facts = [replace(f, shared=True) if isinstance(f, Tokens) and 28 <= f.first < 56 else f for f in WRITTEN]
+    answer = frame_of([*facts, stories.ended(11424.7)]).answer
+    assert answer is not None
+    marks = gap_lines(answer, 129, 2)[2].plain
+    assert [index for index, sign in enumerate(marks) if sign == "▔"] == list(range(27, 55))
+    assert "▔ partly computed together with another answer" in panel(frame_of([*facts, stories.ended(11424.7)]))
+
+
+# --- sums -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("width", "words"),
+    [
+        (80, "first token 2.31 s = prefill 2.31 (604 tok, 261/s) + rest 0.00"),
+        (60, "first token 2.31 s = prefill 2.31 (604 tok) + rest 0.00"),
+        (50, "first token 2.31 s = prefill 2.31 + rest 0.00"),
+        (40, None),
+    ],
+)
+def test_the_first_token_is_a_sum(width: int, words: str | None) -> None:
+    answer = frame_of(WRITTEN).answer
+    assert answer is not None
+    line = first_token_sum(answer, width)
+    assert (None if line is None else line.plain) == words
+
+
+def test_what_took_a_part_of_the_wait_has_its_own_term() -> None:
+    facts = [*SESSION[:3], stories.submitted(205), *SESSION[3:], *_shifted(stories.prompt_facts()[1:3], -650)]
+    facts += [stories.tokens(0, [700])]
+    answer = frame_of(facts).answer
+    assert answer is not None
+    line = first_token_sum(answer, 90)
+    assert line is not None
+    assert line.plain.startswith("first token 495.0 ms = load 131.0 + rest 364.0")
+
+
+def _shifted(facts: Sequence[AnyFact], by_ms: float) -> list[AnyFact]:
+    return [replace(fact, at_ns=fact.at_ns + ms(by_ms)) for fact in facts]
+
+
+def test_the_main_figures_are_worked_out_with_their_own_numbers() -> None:
+    answer = frame_of([*WRITTEN, stories.ended(11424.7)]).answer
+    assert answer is not None
+    assert [line.plain for line in worked_out(answer, 90)] == [
+        "first token 2.31 s = prefill 2.31 (604 tok, 261/s) + rest 0.00",
+        "read 261 tok/s = 604 new tokens / 2.31 s",
+        "wrote 14.8 tok/s = (121 tokens - 1) / 8.11 s",
+        "reused 67 % = 1,200 / 1,804 tokens of the prompt; about 4.59 s saved",
+        "in all 11.6 tok/s = 121 tokens / 10.4 s, waiting included",
+    ]
+
+
+# --- the strip, the header, the context -------------------------------------------------------------------------------
+
+
+def test_the_strip_is_sum_stream_and_machine_with_the_key_to_the_rest() -> None:
+    sample = Sample(at_ns=1, took_ns=1, probe="cpu", values={"machine_percent": 98, "program_percent_of_core": 3})
+    lines = [line.plain for line in strip_lines(frame_of([*WRITTEN, sample, stories.ended(11424.7)]), 76)]
+    assert lines[0] == "first token 2.31 s = prefill 2.31 (604 tok, 261/s) + rest 0.00"
+    assert lines[1].startswith("wrote 14.8 tok/s   gaps ▄")
+    assert lines[1].endswith(" 66.0 ms, worst 256 ms   context 47 %")
+    assert lines[2].startswith("CPU ")
+    assert lines[2].endswith("F5 details")
+
+
+def test_an_older_answer_is_said_to_be_one() -> None:
+    frame = frame_of([*WRITTEN, stories.ended(11424.7)], place=(2, 3))
+    shown = panel(frame)
+    assert shown[0].endswith(" 2 of 3 ‹ › ─")
+    assert shown[1] == "answer 2 of 3, Alt+Right for newer"
+    strip = strip_lines(frame, 76)[0].plain
+    assert strip.startswith("first token after  2.31 s")
+    assert strip.endswith("answer 2 of 3, Alt+Right for newer")
+    assert panel(frame_of([*WRITTEN, stories.ended(11424.7)], place=(3, 3)))[0].endswith(" 3 of 3 ‹   ─")
+
+
+def test_the_context_counts_what_other_chats_hold() -> None:
+    facts = [replace(f, context_used_others=600) if isinstance(f, Tokenised) else f for f in WRITTEN]
+    frame = frame_of([*facts, stories.ended(11424.7)])
+    assert frame.answer is not None
+    line = context_line(frame.answer, 13, 80).plain
+    assert line.endswith("  this chat 1,924, others 600, of 4,096")
+    bar = line.split()[1]
+    assert (bar.count("▤"), bar.count("▰"), bar.count("▱")) == (4, 11, 9)
+    assert header_line(frame, 116).plain.endswith(" 2,524 of 4,096")
+
+
+def test_the_header_has_the_engines_state() -> None:
+    assert "CPU, 2 threads · reading " in header_line(frame_of(READING, 2500), 116).plain
+    assert header_line(frame_of(READING, 2500), 40).plain.endswith("  reading")
+    died = EngineEnded(at_ns=ms(12_000), generation=1, fault=stories.DIED)
+    assert "no model loaded, the engine is gone" in header_line(frame_of([*WRITTEN, died]), 80).plain
+
+
+# --- the machine ------------------------------------------------------------------------------------------------------
+
+
+def minute() -> list[AnyFact]:
+    """Idle for 30 s, then at work for 30 s."""
+    return [
+        Sample(at_ns=ms(500.0 * n), took_ns=1, probe="cpu", values={"machine_percent": 100 if n >= 60 else 0})
+        for n in range(120)
+    ]
+
+
+def test_the_machines_chart_is_of_the_last_minute() -> None:
+    line = machine_lines(fold_all(minute()).probes, 80)[0].plain
+    assert line.startswith("CPU ▁▁▁▁▁▁▁▁▁▁▁▁████████████ 100 %")
+    tall = [line.plain for line in machine_lines(fold_all(minute()).probes, 80, 3)]
+    assert tall[0].startswith("CPU " + " " * 14 + "█" * 14 + " 100 %")
+    assert tall[2].startswith("    " + "▁" * 14 + "█" * 14 + " 0 ")
+    assert len(tall) == 6
+
+
+# --- what is not made twice -------------------------------------------------------------------------------------------
+
+
+def test_what_did_not_change_is_the_same_line_as_before() -> None:
+    kept, width, height = Kept(), 56, 46
+    facts = [*SESSION, *minute(), *stories.prompt_facts(), *stories.writing_facts()[:12]]
+    before = side_lines(frame_of(facts, 3700), width, height, kept)
+    after = side_lines(frame_of([*facts, stories.writing_facts()[12]], 3720), width, height, kept)
+    changed = [y for y, (old, new) in enumerate(zip(before, after, strict=True)) if not old.is_same(new)]
+    labels = {after[y].plain.split()[0] for y in changed}
+    assert labels <= {"first", "decode", "unaccounted", "total", "context"}
+    # A quarter of a second later the chart moves on.
+    later = side_lines(frame_of([*facts, *stories.writing_facts()[12:16]], 4100), width, height, kept)
+    assert any("█" in line.plain for y, line in enumerate(later) if not line.is_same(before[y]) and y > 22)
