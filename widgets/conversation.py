@@ -41,6 +41,8 @@ class Conversation(PageView):
         """The block that is being written."""
         self._thinking: list[Entry] = []
         """What is being thought, shown until the answer begins."""
+        self._to_fold: list[Entry] = []
+        """What was thought, and folds once nobody is scrolled away: it may not vanish while it is read."""
         self._held: list[str] = []
         """Remarks that came while the answer was being written."""
 
@@ -123,7 +125,14 @@ class Conversation(PageView):
         self._show_reasoning = not self._show_reasoning
         thoughts = [entry for entry in self._page if entry.kind == "reasoning" and entry not in self._thinking]
         self._page.hide(thoughts, not self._show_reasoning)
+        self._to_fold = []
         self._place()
+
+    def _place(self) -> None:
+        if self._to_fold and self._follows:
+            self._page.hide(self._to_fold, not self._show_reasoning)
+            self._to_fold = []
+        super()._place()
 
     def _remark(self, text: str) -> None:
         lines = enumerate(shown(text).split("\n"))
@@ -134,7 +143,7 @@ class Conversation(PageView):
         for block in self._stream.finish():
             self._show(block, finished=True)
         if self._thinking:
-            self._page.hide(self._thinking, not self._show_reasoning)
+            self._to_fold += self._thinking
             self._thinking = []
             self._remark(f"thought before answering ({self._thoughts_key} shows or hides it)")
         self._stream, self._open = BlockStream(), None

@@ -416,6 +416,24 @@ async def test_thoughts_fold_when_the_answer_begins_and_unfold_by_key() -> None:
         assert "in two blocks" not in rows(pilot)
 
 
+async def test_a_thought_does_not_fold_while_somebody_reads_it() -> None:
+    async with room((40, 20)) as (pilot, talk):
+        talk.ask("why")
+        talk.write("reasoning", "\n".join(f"- thought {number}" for number in range(60)))
+        await pilot.pause()
+        talk.page_up()
+        await pilot.pause()
+        before = rows(pilot)
+        talk.write("answer", "The answer.")
+        talk.end(None)
+        await pilot.pause()
+        assert rows(pilot) == before
+        talk.to_end()
+        await pilot.pause()
+        assert "• thought 59" not in rows(pilot)
+        assert rows(pilot)[-1] == "The answer."
+
+
 async def test_asleep_it_draws_nothing_and_wakes_with_all_of_it() -> None:
     async with room() as (pilot, talk):
         talk.ask("why")
@@ -448,6 +466,56 @@ async def test_another_theme_draws_the_same_in_its_colours() -> None:
             pilot.app.theme = theme
             await pilot.pause()
             assert re.fullmatch(expected, colour())  # Textual's colours are rounded on their way
+
+
+ACTIONS = st.one_of(
+    st.tuples(st.just("write"), DOCUMENTS),
+    st.tuples(st.just("think"), st.just("a thought\n\nand another")),
+    st.tuples(st.just("scroll"), st.integers(-60, 20)),
+    st.tuples(st.just("resize"), st.tuples(st.integers(5, 90), st.integers(3, 40))),
+    st.tuples(st.just("end"), st.none()),
+    st.tuples(st.just("remark"), st.just("said meanwhile")),
+)
+
+
+@given(st.lists(ACTIONS, min_size=3, max_size=12))
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+async def test_whatever_happens_the_text_at_the_top_stays_and_the_end_is_followed(
+    actions: list[tuple[str, Any]],
+) -> None:
+    async with room() as (pilot, talk):
+        talk.ask("why")
+        talk.write("answer", MIXED * 4)
+        await pilot.pause()
+        for action, given_value in actions:
+            before, away, most = rows(pilot), not talk.follows_end, talk.max_scroll_y
+            at_its_place = talk.scroll_offset.y < most
+            match action:
+                case "write":
+                    talk.write("answer", given_value)
+                case "think":
+                    talk.write("reasoning", given_value)
+                case "scroll":
+                    talk.scroll_to(y=talk.scroll_offset.y + given_value, animate=False)
+                case "resize":
+                    await pilot.resize_terminal(*given_value)
+                case "end":
+                    talk.end(Content("closing words"))
+                case "remark":
+                    talk.remark(given_value)
+            await pilot.pause()
+            after = rows(pilot)
+            if action in ("write", "think", "end", "remark") and away and at_its_place:
+                assert not talk.follows_end
+                assert after[:-1] == before[:-1]
+            if talk.follows_end:
+                assert talk.scroll_offset.y == talk.max_scroll_y
+                assert not any(row.startswith(BELOW) for row in after)
+        await pilot.resize_terminal(40, 12)
+        talk.write("answer", "\n\nzanzibar")
+        talk.to_end()
+        await pilot.pause()
+        assert "zanzibar" in rows(pilot)[-1]
 
 
 @given(DOCUMENTS, st.integers(5, 60))
