@@ -92,7 +92,7 @@ def test_an_answer_whose_context_and_steps_are_shared(snap_compare: Any) -> None
             return replace(fact, context_used_others=1100)
         return replace(fact, shared=True) if isinstance(fact, Tokens) and 40 < fact.first < 80 else fact
 
-    facts = [shared(fact) for fact in answered()]
+    facts: list[AnyFact] = [shared(fact) for fact in answered()]
     app = StagedApp(*stories.session_facts(), *minute())
     assert snap_compare(app, terminal_size=(200, 50), run_before=after(*facts))
 
