@@ -133,6 +133,7 @@ def _remark(entry: Entry) -> str:
 
 def _show(session: Recorded, *, as_json: bool) -> None:
     from homeai.metrics.contract import contract
+    from homeai.metrics.talks import talks
 
     entry, state = session.entry, session.state
     if entry.damage:
@@ -146,16 +147,17 @@ def _show(session: Recorded, *, as_json: bool) -> None:
         write(json.dumps({"schema": 1, "session": _object(entry), "answers": answers}, allow_nan=False) + "\n")
         return
     write(f"{entry.title or '(no words)'}\n{_short(entry)} · {_date(entry.started_at)} · {entry.model or 'no model'}\n")
+    replaced = {answer_id for talk in talks(state) for answer_id in talk.replaced_ids}
     for answer in state.answers.values():
-        write(_told(answer, several=entry.chats > 1))
+        write(_told(answer, several=entry.chats > 1, is_replaced=answer.answer_id in replaced))
 
 
-def _told(answer: AnswerState, *, several: bool) -> str:
+def _told(answer: AnswerState, *, several: bool, is_replaced: bool) -> str:
     from homeai.metrics.summary import summary_line
 
     asked, ended = answer.submitted, answer.ended
     chat = f"chat {asked.chat_id}, " if several and asked is not None else ""
-    parts = ["", f"--- {chat}answer {answer.answer_id}"]
+    parts = ["", f"--- {chat}answer {answer.answer_id}{', replaced later' if is_replaced else ''}"]
     if asked is not None:
         parts += [f"> {line}" for line in (asked.prompt or "(not recorded)").split("\n")]
     parts += ["", answer.answer_text.strip("\n") or "(no answer)", "", summary_line(answer)]
