@@ -29,6 +29,7 @@ from homeai.events import (
     Text,
     Tokens,
 )
+from homeai.explain import explain
 from homeai.metrics.state import AnswerState
 from homeai.metrics.summary import summary_line
 from homeai.models.choose import remember, resolve_model
@@ -177,10 +178,12 @@ class Conversation:
             return state.engine.phase != "starting"
         return isinstance(fact, LoadStarted | LoadProgress) and state.load.loading is None
 
-    def tell_of(self, answer_id: int) -> None:
-        """Write the line of figures, and what went wrong if something did."""
+    def tell_of(self, answer_id: int, *, why: bool = False) -> None:
+        """Write the line of figures, one that explains them if asked for, and what went wrong if something did."""
         answer = self.answer(answer_id)
         say(summary_line(answer))
+        if why and (headline := explain(self.session.state, answer_id).headline):
+            say(headline)
         ended = answer.ended
         if ended is None:
             return

@@ -99,7 +99,7 @@ def _ask(arguments: argparse.Namespace, entered_at_ns: int, signals: Signals, re
     prompt, submitted_at_ns = _prompt(arguments, entered_at_ns)
     # After the prompt: what is wrong with it is told without loading any of this.
     from homeai.cli.answering import Conversation, settings_and_model
-    from homeai.metrics.contract import contract
+    from homeai.explain.contract import explained_contract
 
     settings, model = settings_and_model(arguments)
     with Conversation(settings, model, signals) as conversation:
@@ -111,8 +111,8 @@ def _ask(arguments: argparse.Namespace, entered_at_ns: int, signals: Signals, re
             show_reasoning=arguments.show_reasoning,
         )
         if result is not None:
-            result.write(contract(conversation.session.state, answer_id))
-        conversation.tell_of(answer_id)
+            result.write(explained_contract(conversation.session.state, answer_id))
+        conversation.tell_of(answer_id, why=True)
     return status
 
 
@@ -132,9 +132,9 @@ class _Object:
 def _tell_failure(result: _Object | None, problem: HomeaiError) -> None:
     if result is not None:
         from homeai.clock import wall_clock
-        from homeai.metrics.contract import failure_contract
+        from homeai.explain.contract import explained_failure
 
-        result.write(failure_contract(problem.fault, started_at=wall_clock()))
+        result.write(explained_failure(problem.fault, started_at=wall_clock()))
 
 
 def _prompt(arguments: argparse.Namespace, entered_at_ns: int) -> tuple[str, int]:

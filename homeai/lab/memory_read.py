@@ -17,8 +17,8 @@ from homeai.clock import now_ns
 CACHE_TIMES = 4
 """How many times the last-level cache is read: what a cache keeps of that is lost before its turn comes again."""
 
-UNKNOWN_CACHE_BYTES = 64 << 20
-"""Where the system does not tell: more than home processors have."""
+LEAST_BYTES = 512 << 20
+"""Also where the system tells of a small cache or of none: a virtual machine may see a part of its host's only."""
 
 MOST_BYTES = 2 << 30
 PASSES_NS = 800_000_000
@@ -35,7 +35,8 @@ def read_bytes_per_s(cores: int, *, available_bytes: int, tell: Callable[[], Non
         available_bytes: Memory that is free; at most a quarter of it is used.
         tell: Called between the passes; what it raises ends the measurement.
     """
-    total = min(CACHE_TIMES * (last_level_cache_bytes() or UNKNOWN_CACHE_BYTES), MOST_BYTES, available_bytes // 4)
+    wanted = max(CACHE_TIMES * (last_level_cache_bytes() or 0), LEAST_BYTES)
+    total = min(wanted, MOST_BYTES, available_bytes // 4)
     each = total // cores // _PIECE_BYTES * _PIECE_BYTES
     if each < _PIECE_BYTES:
         return None

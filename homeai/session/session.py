@@ -33,7 +33,9 @@ from homeai.events import (
     SessionStarted,
     StopRequested,
     Submitted,
+    Tokenised,
 )
+from homeai.explain.predict import expected
 from homeai.metrics.fold import fold
 from homeai.metrics.state import SessionState
 from homeai.models.modelfile import ModelFile
@@ -392,6 +394,14 @@ class Session:
                     answer_id = getattr(fact, "answer_id", None)
                     if answer_id is None or answer_id in self._flights:
                         self._record(fact)
+                    if isinstance(fact, Tokenised) and fact.answer_id in self._flights:
+                        self._expect(fact)
+
+    def _expect(self, fact: Tokenised) -> None:
+        """Say once what the answer should take, now that the length of its prompt is known."""
+        answer = self._state.answers[fact.answer_id]
+        if answer.expected is None and answer.prefill is None and (told := expected(self._state, fact)) is not None:
+            self._record(told)
 
     def _hear_load(self, fact: LoadStarted | LoadProgress | LoadEnded | LoadFailed) -> None:
         if self._load is None or self._load.load_id != fact.load_id:

@@ -27,12 +27,25 @@ PHASES = (
 
 
 class TestAnswer:
-    def test_the_answer_is_all_of_stdout_and_the_figures_one_line_of_stderr(self, homeai: Homeai) -> None:
+    def test_the_answer_is_all_of_stdout_and_figures_and_reason_two_lines_of_stderr(self, homeai: Homeai) -> None:
         done = homeai.run("ask", "say=Paris is the capital.")
         assert (done.status, done.out) == (0, "Paris is the capital.\n")
-        assert done.err.count("\n") == 1
-        assert "first token" in done.err
-        assert "tok/s" in done.err
+        figures, why = done.err.splitlines()
+        assert "first token" in figures
+        assert "tok/s" in figures
+        assert why.startswith("Waited ")
+        assert "the engine's start" in why
+
+    def test_the_object_explains_the_answer(self, homeai: Homeai) -> None:
+        told = homeai.run("ask", "--json", "--max-tokens", "20", "tokens=60 prompt=900 prefill_rate=1000").object()
+        assert told["why"].startswith("Waited ")
+        rules = {finding["rule"]: finding for finding in told["findings"]}
+        assert {"long_prompt", "cut_by_length"} <= rules.keys()
+        long = rules["long_prompt"]
+        assert (long["subject"], long["kind"]) == ("wait", "explanation")
+        assert sum(each["cost_ms"] or 0.0 for each in long["evidence"]) == pytest.approx(long["cost_ms"])
+        assert long["cost_ms"] <= told["phases_ms"]["prefill"]
+        assert rules["cut_by_length"]["cost_ms"] is None
 
     def test_an_answer_that_ends_its_line_gets_no_second_end(self, homeai: Homeai) -> None:
         assert homeai.run("ask", "say=one\ntwo\n").out == "one\ntwo\n"

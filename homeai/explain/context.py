@@ -1,0 +1,246 @@
+"""What a rule may look at: one answer, the session around it, and figures that several rules need. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import median
+
+from homeai.events import Ceilings, EngineFacts, ModelFacts, ModelShape, SlowStep
+from homeai.explain.slow import Cause, cause_of
+from homeai.metrics.gaps import gaps_ns
+from homeai.metrics.phases import Phase, PhaseName, decode_parts, phases
+from homeai.metrics.quantities import decode_tps, ttft
+from homeai.metrics.quantities.prefill_tps import EVALUATED_MIN
+from homeai.metrics.roofline import bandwidth_use, decode_bytes, step_ns
+from homeai.metrics.state import AnswerState, Loaded, Reading, SessionState
+
+TOKENS_MIN = 16
+"""Tokens an answer must have before its speed says something."""
+USUAL_MIN = 3
+"""Earlier answers before there is a usual speed."""
+
+
+@dataclass(frozen=True)
+class AnswerContext:
+    """One answer and all that explains it. Whatever is not known is None: a rule then says nothing."""
+
+    state: SessionState
+    answer: AnswerState
+
+    # --- what ran it --------------------------------------------------------------------------------------------------
+
+    @property
+    def load(self) -> Loaded | None:
+        """The load of the model that it ran on."""
+        return self.answer.load
+
+    @property
+    def engine(self) -> EngineFacts | None:
+        """How the engine ran it."""
+        return self.load.ended.engine if self.load is not None else None
+
+    @property
+    def model(self) -> ModelFacts | None:
+        """The model."""
+        return self.load.ended.model if self.load is not None else None
+
+    @property
+    def shape(self) -> ModelShape | None:
+        """What a token of the model costs."""
+        return self.model.shape if self.model is not None else None
+
+    @property
+    def ceilings(self) -> Ceilings | None:
+        """What this machine was measured to do with the model."""
+        return self.state.ceilings.get(self.model.path) if self.model is not None else None
+
+    @property
+    def on_cpu(self) -> bool:
+        """Whether all of the model is known to run on the processor."""
+        return self.engine is not None and self.engine.layers_offloaded == 0
+
+    @property
+    def threads(self) -> int | None:
+        """How many threads really compute at once: no more than there are cores."""
+        if self.engine is None or self.engine.threads is None:
+            return None
+        return min(self.engine.threads, self.engine.cores or self.engine.threads)
+
+    def reading(self, probe: str, name: str) -> Reading | None:
+        """What a probe read while the answer lived."""
+        return self.answer.machine.get(probe, {}).get(name)
+
+    # --- the wait -----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def phases(self) -> dict[PhaseName, Phase]:
+        """All phases."""
+        return phases(self.answer)
+
+    def span_ns(self, name: PhaseName) -> int | None:
+        """How long a phase took; None where it is not known."""
+        value = self.phases[name].span.value
+        return None if value is None else int(value)
+
+    @cached_property
+    def ttft_ns(self) -> int | None:
+        """From the submit to the first token."""
+        value = ttft.METRIC.compute(self.answer).value
+        return None if value is None else int(value)
+
+    @cached_property
+    def prefill_ns(self) -> int | None:
+        """The reading of the prompt, to its end or to where it was cut."""
+        return self.span_ns("prefill")
+
+    @cached_property
+    def prefill_wait_ns(self) -> int:
+        """What of the prefill went to other answers."""
+        return self.answer.prefill.parts.wait_other_ns if self.answer.prefill is not None else 0
+
+    @cached_property
+    def prompt_token_ns(self) -> float | None:
+        """What a token of a prompt takes to read: in this answer, else by the ceilings, else in an earlier answer."""
+        own = _prompt_token_ns(self.answer)
+        if own is not None:
+            return own
+        if self.ceilings is not None:
+            rates = [step.took_ns / step.tokens for step in self.ceilings.steps if step.tokens >= EVALUATED_MIN]
+            if rates:
+                return min(rates)
+        earlier = [took for answer in self.earlier if (took := _prompt_token_ns(answer)) is not None]
+        return median(earlier) if earlier else None
+
+    @cached_property
+    def lost_tokens(self) -> int:
+        """Prompt tokens that were read again although the cache once held them."""
+        tokenised = self.answer.tokenised
+        parting = tokenised.divergence if tokenised is not None else None
+        if tokenised is None or parting is None:
+            return 0
+        evaluated = self.answer.evaluated or 0
+        return max(
+            0, min(parting.held, tokenised.prompt, tokenised.reused + evaluated) - max(parting.at, tokenised.reused)
+        )
+
+    @cached_property
+    def lost_ns(self) -> int:
+        """What reading those took."""
+        evaluated = self.answer.evaluated
+        if not self.lost_tokens or not evaluated or self.prefill_ns is None:
+            return 0
+        return round((self.prefill_ns - self.prefill_wait_ns) * min(1.0, self.lost_tokens / evaluated))
+
+    # --- the stream ---------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def decode_ns(self) -> int | None:
+        """From the first token to the last; None for fewer than two."""
+        return self.span_ns("decode") if self.answer.tokens.count > 1 else None
+
+    @cached_property
+    def steps(self) -> int:
+        """Tokens after the first."""
+        return max(0, self.answer.tokens.count - 1)
+
+    @cached_property
+    def gaps(self) -> list[int]:
+        """All gaps between tokens."""
+        return gaps_ns(self.answer.tokens)
+
+    @cached_property
+    def token_ns(self) -> float | None:
+        """What a token took, on average."""
+        return _token_ns(self.answer)
+
+    @cached_property
+    def depth(self) -> float | None:
+        """How many tokens of context an average token of the answer looked back on."""
+        tokenised = self.answer.tokenised
+        return None if tokenised is None else tokenised.prompt + self.answer.tokens.count / 2
+
+    @cached_property
+    def compute_ns(self) -> int | None:
+        """What of the stream was computing for it, by the engine's own parts."""
+        parts, _ = decode_parts(self.answer)
+        return parts.compute_ns if parts is not None else None
+
+    @cached_property
+    def beside_compute_ns(self) -> float:
+        """What a token takes beside computing: choosing it, and its text."""
+        parts, _ = decode_parts(self.answer)
+        return (parts.sample_ns + parts.text_ns) / self.steps if parts is not None and self.steps else 0.0
+
+    @cached_property
+    def able_token_ns(self) -> float | None:
+        """What a token takes by the ceilings at this depth, with what comes beside computing."""
+        if self.ceilings is None or self.depth is None:
+            return None
+        single = step_ns(self.ceilings, 1, self.depth)
+        return None if single is None else single + self.beside_compute_ns
+
+    @cached_property
+    def earlier(self) -> list[AnswerState]:
+        """Answers that ended before, on the same load of the model."""
+        if self.load is None:
+            return []
+        return [
+            answer
+            for answer in self.state.answers.values()
+            if answer.answer_id < self.answer.answer_id
+            and answer.ended is not None
+            and answer.load is not None
+            and answer.load.ended.load_id == self.load.ended.load_id
+        ]
+
+    @cached_property
+    def usual_token_ns(self) -> float | None:
+        """What a token took in earlier answers that ran alone; None for too few of them."""
+        took = [each for answer in self.earlier if not answer.shared and (each := _token_ns(answer)) is not None]
+        return median(took) if len(took) >= USUAL_MIN else None
+
+    @cached_property
+    def normal_token_ns(self) -> float | None:
+        """What a token should take: by the ceilings, else as usual."""
+        return self.able_token_ns if self.able_token_ns is not None else self.usual_token_ns
+
+    @cached_property
+    def memory_use(self) -> float | None:
+        """Which share of the measured reading speed decode uses when nothing disturbs it, 0..1."""
+        ceilings, shape, engine = self.ceilings, self.shape, self.engine
+        if ceilings is None or not ceilings.read_bytes_per_s or shape is None or engine is None or self.depth is None:
+            return None
+        spans = [span for span in (self.token_ns, self.able_token_ns) if span is not None]
+        if not spans:
+            return None
+        return bandwidth_use(decode_bytes(shape, engine, round(self.depth)), min(spans), ceilings.read_bytes_per_s)
+
+    @cached_property
+    def memory_ns(self) -> float | None:
+        """What reading the bytes of one token takes at the measured reading speed."""
+        ceilings, shape, engine = self.ceilings, self.shape, self.engine
+        if ceilings is None or not ceilings.read_bytes_per_s or shape is None or engine is None or self.depth is None:
+            return None
+        return decode_bytes(shape, engine, round(self.depth)) * 1e9 / ceilings.read_bytes_per_s
+
+    @cached_property
+    def slow(self) -> list[tuple[SlowStep, Cause]]:
+        """Tokens that came late, each with its cause."""
+        return [(step, cause_of(step, self.threads)) for step in self.answer.slow_steps]
+
+
+def _token_ns(answer: AnswerState) -> float | None:
+    """What a token of an answer took; None for too few of them."""
+    if answer.tokens.count < TOKENS_MIN:
+        return None
+    rate = decode_tps.METRIC.compute(answer).value
+    return 1e9 / rate if rate else None
+
+
+def _prompt_token_ns(answer: AnswerState) -> float | None:
+    """What a token of an answer's prompt took to read, what went to others apart; None for too few of them."""
+    prefill = answer.prefill
+    if prefill is None or prefill.done < EVALUATED_MIN or prefill.read < prefill.done:
+        return None
+    return (prefill.ended_at_ns - prefill.started_at_ns - prefill.parts.wait_other_ns) / prefill.done

@@ -1,0 +1,135 @@
+"""All rules on one answer: two ranked lists, what concerns the answer and the machine, and the headline. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from homeai.explain.context import AnswerContext
+from homeai.explain.finding import Finding, Subject, Term
+from homeai.explain.rules import rules
+from homeai.metrics.phases import PhaseName
+from homeai.metrics.quantities import decode_tps, prefill_tps
+from homeai.metrics.state import SessionState
+from homeai.units import count, rate, size, span
+
+WAIT_PHASES: tuple[PhaseName, ...] = ("start", "load", "queue", "template", "tokenise", "prefill", "first_sample")
+"""What the time to the first token consists of."""
+
+TARGET_TTFT_NS = 200_000_000
+"""A wait up to here feels immediate."""
+TARGET_TOKEN_NS = 10_000_000
+"""Tokens this close together flow like text that was there already."""
+READING_TPS = 10.0
+"""About as fast as people read."""
+
+NOTABLE_SHARE = 0.2
+"""A second cause of the wait, or one of the stream, is named in the headline from this share on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why an answer took as long as it did. Each list is ranked: alarms first, then by cost."""
+
+    headline: str
+    """One line: what the wait was, how fast the answer came and why. Empty before there is anything to say."""
+    no_contradiction: str
+    """Why a prompt is read at many tokens a second and an answer is written at few; empty where that is no question."""
+    wait: tuple[Finding, ...]
+    stream: tuple[Finding, ...]
+    answer: tuple[Finding, ...]
+    machine: tuple[Finding, ...]
+    wait_sum: tuple[Term, ...]
+    """The parts of the wait and, last, what they leave unaccounted; they add up to the time to the first token."""
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """All of them: wait, stream, answer, machine."""
+        return (*self.wait, *self.stream, *self.answer, *self.machine)
+
+    @property
+    def alarms(self) -> tuple[Finding, ...]:
+        """Those that say that something is wrong."""
+        return tuple(finding for finding in self.findings if finding.kind == "alarm")
+
+
+def explain(state: SessionState, answer_id: int) -> Explanation:
+    """Explain an answer, ended or not; raises KeyError for an unknown id."""
+    context = AnswerContext(state, state.answers[answer_id])
+    found = [finding for rule in rules().values() if (finding := rule.find(context)) is not None]
+    wait, stream = _ranked(found, "wait"), _ranked(found, "stream")
+    return Explanation(
+        headline=_headline(context, wait, stream),
+        no_contradiction=_no_contradiction(context),
+        wait=wait,
+        stream=stream,
+        answer=_ranked(found, "answer"),
+        machine=_ranked(found, "machine"),
+        wait_sum=_wait_sum(context),
+    )
+
+
+def _ranked(found: list[Finding], subject: Subject) -> tuple[Finding, ...]:
+    """What is wrong comes before how it always is; then what cost most, and last what saved time."""
+    return tuple(
+        sorted(
+            (finding for finding in found if finding.subject == subject),
+            key=lambda finding: (finding.kind != "alarm", -(finding.cost_ns or 0)),
+        )
+    )
+
+
+def _wait_sum(context: AnswerContext) -> tuple[Term, ...]:
+    total_ns = context.ttft_ns
+    if total_ns is None:
+        return ()
+    terms = [
+        Term(name.replace("_", " "), length, "ns", length)
+        for name in WAIT_PHASES
+        if (length := context.span_ns(name)) is not None
+    ]
+    rest_ns = total_ns - sum(term.cost_ns or 0 for term in terms)
+    return (*terms, Term("unaccounted", rest_ns, "ns", rest_ns))
+
+
+def _headline(context: AnswerContext, wait: tuple[Finding, ...], stream: tuple[Finding, ...]) -> str:
+    parts = [part for part in (_waited(context, wait), _wrote(context, stream)) if part]
+    line = "; then ".join(parts)
+    return line[:1].upper() + line[1:] + "." if line else ""
+
+
+def _waited(context: AnswerContext, wait: tuple[Finding, ...]) -> str:
+    if context.ttft_ns is None:
+        return ""
+    causes = [finding for finding in wait if (finding.cost_ns or 0) > 0]
+    causes.sort(key=lambda finding: -(finding.cost_ns or 0))
+    named = causes[:1] + [each for each in causes[1:2] if (each.cost_ns or 0) >= NOTABLE_SHARE * context.ttft_ns]
+    waited = f"waited {span(context.ttft_ns)}"
+    if not named:
+        return waited
+    mostly = "" if sum(each.cost_ns or 0 for each in named) >= 0.9 * context.ttft_ns else ", mostly"
+    return f"{waited}{mostly} for {' and '.join(each.brief for each in named)}"
+
+
+def _wrote(context: AnswerContext, stream: tuple[Finding, ...]) -> str:
+    per_second = decode_tps.METRIC.compute(context.answer).value
+    if per_second is None:
+        return ""
+    wrote = f"{count(context.answer.tokens.count)} tokens at {rate(per_second)}"
+    first = stream[0] if stream else None
+    if first is not None and (first.cost_ns or 0) >= NOTABLE_SHARE * (context.decode_ns or 0):
+        return f"{wrote}: {first.brief}"
+    return f"{wrote}, a pass over the whole model for each"
+
+
+def _no_contradiction(context: AnswerContext) -> str:
+    reading = prefill_tps.METRIC.compute(context.answer).value
+    writing = decode_tps.METRIC.compute(context.answer).value
+    if reading is None or writing is None or reading < 2 * writing:
+        return ""
+    weights = f" ({size(context.shape.weight_bytes)})" if context.shape is not None else ""
+    return (
+        f"Reading at {rate(reading)} and writing at {rate(writing)} do not contradict each other: a prompt is known "
+        f"beforehand, so one pass over the model{weights} serves many of its tokens at once; an answer's next token "
+        "needs the one before, so each takes a pass of its own. Many tokens at a fast rate are still a wait, and few "
+        "at a slow rate a slow stream."
+    )

@@ -1,0 +1,155 @@
+"""What an answer should take, said before it is known, and how wrong that was. Pure.
+
+It rests on this machine's measured ceilings where the engine runs as it did when they were measured, else on what this
+session's earlier answers of the model took.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Literal
+
+from homeai.events import Ceilings, EngineFacts, Expected, Tokenised
+from homeai.metrics.phases import decode_parts
+from homeai.metrics.quantities import decode_tps, ttft
+from homeai.metrics.quantities.prefill_tps import EVALUATED_MIN
+from homeai.metrics.roofline import prefill_ns, step_ns
+from homeai.metrics.state import AnswerState, SessionState
+
+TOKENS_AHEAD = 64
+"""How far into the answer the rate is meant: an answer's length is not known before."""
+DECODE_MIN = 16
+"""Tokens of an earlier answer from which its rate says something."""
+RECENT = 8
+"""Earlier answers that count, the newest ones."""
+
+Basis = Literal["calibration", "session"]
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """What is expected of an answer."""
+
+    basis: Basis
+    prefill_ns: int | None
+    """Until its prompt is read, from the moment the engine begins to."""
+    decode_tps: float | None
+    """Over the first hundred tokens or so."""
+
+
+@dataclass(frozen=True, slots=True)
+class PredictionError:
+    """Expected / happened - 1 of each; None where either is not known."""
+
+    ttft: float | None
+    decode: float | None
+
+
+def predict(state: SessionState, *, new_tokens: int, reused_tokens: int) -> Prediction | None:
+    """Predict an answer of the model that is loaded, alone on the engine; None where nothing is known yet.
+
+    Args:
+        state: The session so far.
+        new_tokens: Prompt tokens that have to be read.
+        reused_tokens: Prompt tokens that the cache holds.
+    """
+    loaded = state.load.loaded
+    if loaded is None or not state.load.resident:
+        return None
+    engine = loaded.ended.engine
+    earlier = [
+        answer
+        for answer in state.answers.values()
+        if answer.ended is not None
+        and answer.load is not None
+        and answer.load.ended.load_id == loaded.ended.load_id
+        and not answer.shared
+    ][-RECENT:]
+    depth = reused_tokens + new_tokens + TOKENS_AHEAD
+    ceilings = state.ceilings.get(loaded.ended.model.path)
+    if ceilings is not None and _same_engine(ceilings, engine) and ceilings.steps:
+        reading = prefill_ns(ceilings, new_tokens, reused_tokens, engine.ubatch or 512)
+        single = step_ns(ceilings, 1, depth)
+        beside = _beside_ns(earlier)
+        return Prediction(
+            basis="calibration",
+            prefill_ns=None if reading is None else round(reading),
+            decode_tps=None if single is None else 1e9 / (single + beside),
+        )
+    reading_each, writing_each = _reading_ns(earlier), _writing_ns(earlier)
+    if reading_each is None and writing_each is None:
+        return None
+    fixed_ns = writing_each or 0.0
+    return Prediction(
+        basis="session",
+        # Even one token takes as long as writing one.
+        prefill_ns=None if reading_each is None else round(max(new_tokens * reading_each, fixed_ns)),
+        decode_tps=None if writing_each is None else 1e9 / writing_each,
+    )
+
+
+def expected(state: SessionState, fact: Tokenised) -> Expected | None:
+    """What to expect of an answer whose prompt was just tokenised, as a fact at that moment; None where unknown."""
+    answer = state.answers.get(fact.answer_id)
+    if answer is None or answer.submitted is None:
+        return None
+    found = predict(state, new_tokens=fact.prompt - fact.reused, reused_tokens=fact.reused)
+    if found is None:
+        return None
+    passed_ns = fact.at_ns - answer.submitted.at_ns
+    return Expected(
+        at_ns=fact.at_ns,
+        answer_id=fact.answer_id,
+        ttft_ns=None if found.prefill_ns is None else passed_ns + found.prefill_ns,
+        decode_tps=found.decode_tps,
+        basis=found.basis,
+    )
+
+
+def prediction_error(answer: AnswerState) -> PredictionError | None:
+    """How wrong the expectation of an ended answer was; None where there was none."""
+    if answer.expected is None or answer.ended is None:
+        return None
+    took, rate = ttft.METRIC.compute(answer).value, decode_tps.METRIC.compute(answer).value
+    if answer.tokens.count < DECODE_MIN:
+        rate = None
+    return PredictionError(_relative(answer.expected.ttft_ns, took), _relative(answer.expected.decode_tps, rate))
+
+
+def _relative(expected: float | None, happened: float | None) -> float | None:
+    return expected / happened - 1 if expected is not None and happened else None
+
+
+def _same_engine(ceilings: Ceilings, engine: EngineFacts) -> bool:
+    return (ceilings.threads, ceilings.layers_offloaded) == (engine.threads, engine.layers_offloaded)
+
+
+def _beside_ns(earlier: Sequence[AnswerState]) -> float:
+    """What a token took beside computing: choosing it, and its text."""
+    found = []
+    for answer in earlier:
+        parts, _ = decode_parts(answer)
+        if parts is not None and answer.tokens.count >= DECODE_MIN:
+            found.append((parts.sample_ns + parts.text_ns) / (answer.tokens.count - 1))
+    return median(found) if found else 0.0
+
+
+def _reading_ns(earlier: Sequence[AnswerState]) -> float | None:
+    """What a prompt token took: the median of the earlier answers with enough of them."""
+    found = [
+        (prefill.ended_at_ns - prefill.started_at_ns) / prefill.done
+        for answer in earlier
+        if (prefill := answer.prefill) is not None and prefill.done >= EVALUATED_MIN and prefill.read >= prefill.done
+    ]
+    return median(found) if found else None
+
+
+def _writing_ns(earlier: Sequence[AnswerState]) -> float | None:
+    rates = [
+        value
+        for answer in earlier
+        if answer.tokens.count >= DECODE_MIN and (value := decode_tps.METRIC.compute(answer).value)
+    ]
+    return 1e9 / median(rates) if rates else None

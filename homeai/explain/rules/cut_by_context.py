@@ -1,0 +1,46 @@
+"""The context was full."""
+
+from __future__ import annotations
+
+from homeai.explain.context import AnswerContext
+from homeai.explain.finding import Finding, Term
+from homeai.explain.rules import Rule
+from homeai.metrics.phases import does_not_fit
+from homeai.units import count
+
+
+def _find(context: AnswerContext) -> Finding | None:
+    ended, tokenised = context.answer.ended, context.answer.tokenised
+    if ended is None or tokenised is None:
+        return None
+    refused = does_not_fit(context.answer)
+    if ended.finish_reason != "context" and not refused:
+        return None
+    written = context.answer.tokens.count
+    words = (
+        f"The prompt has {count(tokenised.prompt)} tokens and the context holds {count(tokenised.context)}."
+        if refused
+        else f"The answer ends after {count(written)} tokens: the context, {count(tokenised.context)} tokens, is full."
+    )
+    others = tokenised.context_used_others
+    if others:
+        words += f" Other chats hold {count(others)} of them."
+    return Finding(
+        id="cut_by_context",
+        subject="answer",
+        kind="alarm",
+        confidence="high",
+        cost_ns=None,
+        brief="the context was full",
+        words=words,
+        terms=(
+            Term("prompt", tokenised.prompt, "tokens"),
+            Term("written", written, "tokens"),
+            Term("held by other chats", others, "tokens"),
+            Term("context", tokenised.context, "tokens"),
+        ),
+        try_this="A larger --context N, or a new chat.",
+    )
+
+
+RULE = Rule("cut_by_context", "answer", "Prompt and answer together did not fit into the context.", _find)

@@ -1,0 +1,54 @@
+"""So few new tokens that reading them is hardly more efficient than writing."""
+
+from __future__ import annotations
+
+from homeai.explain.context import AnswerContext
+from homeai.explain.finding import Finding, Term
+from homeai.explain.rules import Rule
+from homeai.metrics.quantities.prefill_tps import EVALUATED_MIN
+from homeai.metrics.roofline import best_tokens_per_s, step_ns
+from homeai.units import count, span
+
+EFFICIENT = 0.5
+"""A prompt whose step reaches less than this share of the best rate is too short for it."""
+
+
+def is_short(context: AnswerContext) -> bool:
+    """Whether the new part of the prompt is too short to be read efficiently."""
+    evaluated = context.answer.evaluated or 0
+    if evaluated < EVALUATED_MIN:
+        return True
+    ceilings = context.ceilings
+    if ceilings is None:
+        return False
+    took_ns, best = step_ns(ceilings, evaluated, 0), best_tokens_per_s(ceilings)
+    return bool(took_ns and best) and evaluated * 1e9 / (took_ns or 1) < EFFICIENT * (best or 0)
+
+
+def _find(context: AnswerContext) -> Finding | None:
+    evaluated, took_ns = context.answer.evaluated, context.prefill_ns
+    # A single token stands for a prompt that was known altogether.
+    if not evaluated or took_ns is None or context.answer.prefill is None or not is_short(context):
+        return None
+    if context.lost_tokens:
+        return None
+    cost_ns = took_ns - context.prefill_wait_ns
+    single_ns = step_ns(context.ceilings, 1, 0) if context.ceilings is not None else None
+    words = f"Only {count(evaluated)} new tokens had to be read, which took {span(cost_ns)}."
+    terms = [Term("new prompt tokens", evaluated, "tokens")]
+    if single_ns is not None:
+        words += f" Even a single one takes {span(single_ns)} here, so so few are read less efficiently than many."
+        terms.append(Term("a computation of one token", single_ns, "ns"))
+    return Finding(
+        id="short_prompt",
+        subject="wait",
+        kind="explanation",
+        confidence="high",
+        cost_ns=cost_ns,
+        brief=f"reading {count(evaluated)} new tokens",
+        words=words,
+        terms=(*terms, Term("reading them", cost_ns, "ns", cost_ns)),
+    )
+
+
+RULE = Rule("short_prompt", "wait", "Few tokens cannot be read as efficiently as many: the rate looks slow.", _find)

@@ -1,0 +1,42 @@
+"""This answer was written slower than this machine usually does it."""
+
+from __future__ import annotations
+
+from homeai.explain.context import TOKENS_MIN, AnswerContext
+from homeai.explain.finding import Finding, Term
+from homeai.explain.rules import Rule
+from homeai.units import rate, span
+
+SLOWER = 1.4
+"""How many times as long a token must take; answers of an idle machine differ by a tenth."""
+
+
+def _find(context: AnswerContext) -> Finding | None:
+    token_ns, normal_ns, took_ns = context.token_ns, context.normal_token_ns, context.decode_ns
+    if token_ns is None or normal_ns is None or took_ns is None or context.answer.tokens.count < TOKENS_MIN:
+        return None
+    if token_ns < SLOWER * normal_ns:
+        return None
+    cost_ns = took_ns - round(normal_ns * context.steps)
+    compared = "as was measured here" if context.able_token_ns is not None else "as in earlier answers"
+    return Finding(
+        id="slower_than_usual",
+        subject="machine",
+        kind="alarm",
+        confidence="high" if token_ns >= 2 * normal_ns else "medium",
+        cost_ns=cost_ns,
+        brief="slower than usual",
+        words=(
+            f"Tokens took {span(token_ns)} each and not {span(normal_ns)}, {compared}: at {rate(1e9 / normal_ns)} the "
+            f"answer would have come {span(cost_ns)} sooner."
+        ),
+        terms=(
+            Term("a token now", token_ns, "ns"),
+            Term("a token as usual", normal_ns, "ns"),
+            Term("slower by", cost_ns, "ns", cost_ns),
+        ),
+        try_this="The causes found for the stream say why.",
+    )
+
+
+RULE = Rule("slower_than_usual", "machine", "Slower than this machine was measured to be, or than before.", _find)
