@@ -1,6 +1,8 @@
-"""The gaps between tokens as a chart, on a scale on which a steady stream is half high."""
+"""The gaps between tokens as a chart on which a steady stream is half high."""
 
 from __future__ import annotations
+
+from math import ceil
 
 from textual.content import Content
 
@@ -15,8 +17,14 @@ _CUT, _WORST, _TOGETHER = "▴", "▲", "▔"
 
 
 def scale_ns(gaps: GapsView) -> int:
-    """The top of the chart: twice the median. What is longer is cut there, and marked."""
-    return max(2 * (gaps.median_ns or 0), 1)
+    """The top of the chart: twice the median, or four or eight times where more than a tenth of the gaps is longer.
+
+    What is longer still is cut there, and marked.
+    """
+    median_ns = max(1, gaps.median_ns or 0)
+    tops = (2 * median_ns, 4 * median_ns)
+    few = (top for top in tops if 10 * sum(bar > top for bar in gaps.bars_ns) <= len(gaps.bars_ns))
+    return next(few, 8 * median_ns)
 
 
 def gap_lines(answer: AnswerView, width: int, rows: int, *, marks: bool = True) -> list[Content]:
@@ -29,10 +37,11 @@ def gap_lines(answer: AnswerView, width: int, rows: int, *, marks: bool = True) 
     top = scale_ns(gaps)
     bars, shared = _columns(answer, cells)
     drawn = charts.bars(bars, cells, rows, top)
+    # The top of the scale stands at its top, the median in the row that it reaches into.
+    median_row = rows - ceil(rows * (gaps.median_ns or 0) / top)
     lines = []
     for row, line in enumerate(drawn):
-        # The top of the scale stands at its top, the median at its own height: the upper edge of the lower half.
-        axis = units.span(top) if row == 0 else units.span(gaps.median_ns) if row == rows // 2 else ""
+        axis = units.span(top) if row == 0 else units.span(gaps.median_ns) if row == median_row else ""
         lines.append(Content.assemble((line, ACCENT), (axis.rjust(AXIS), MUTED)))
     return [*lines, *([_marks(bars, shared, gaps, top)] if marks else []), gap_words(gaps, width)]
 

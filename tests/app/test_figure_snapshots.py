@@ -105,6 +105,6 @@ def test_a_model_being_loaded(snap_compare: Any, size: tuple[int, int]) -> None:
 
 
 def test_an_answer_that_waits_for_another(snap_compare: Any) -> None:
-    waits = [stories.submitted(2000), Queued(at_ns=ms(2000.4), answer_id=1, behind=(8, 9))]
+    waits: list[AnyFact] = [stories.submitted(2000), Queued(at_ns=ms(2000.4), answer_id=1, behind=(8, 9))]
     app = StagedApp(*stories.session_facts(), *minute(), now_ms=5000)
     assert snap_compare(app, terminal_size=(120, 36), run_before=after(*waits))

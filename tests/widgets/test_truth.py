@@ -132,6 +132,21 @@ def test_median_and_worst_are_marked_and_the_place_of_the_worst_is_said() -> Non
     assert words == "median 66.0 ms   ▲ worst 256 ms at token 61"
 
 
+@pytest.mark.parametrize(
+    ("long_ones", "top", "median_row"), [(4, "20.0 ms", 1), (12, "40.0 ms", 1), (30, "80.0 ms", 1)]
+)
+def test_the_scale_widens_where_many_gaps_are_long(long_ones: int, top: str, median_row: int) -> None:
+    stamps = [4000.0]
+    for n in range(100):
+        stamps.append(stamps[-1] + (30 + 30 * (long_ones > 20) if n % 100 < long_ones else 10))
+    facts = [*SESSION, *stories.prompt_facts(), stories.tokens(0, stamps), stories.ended(20_000)]
+    answer = frame_of(facts).answer
+    assert answer is not None
+    lines = [line.plain for line in gap_lines(answer, 120, 2)]
+    assert lines[0].endswith(top)
+    assert lines[median_row].endswith("10.0 ms")
+
+
 def test_a_steady_stream_has_no_mark() -> None:
     answer = frame_of([*SESSION, *stories.prompt_facts(), *stories.writing_facts()[:14]], 6600).answer
     assert answer is not None
