@@ -30,10 +30,10 @@ def stop(app: HomeaiApp) -> None:
 
 
 def copy_or_stop(app: HomeaiApp) -> None:
-    """Copy the selected text; without one stop the answer; without one say how to quit."""
+    """Copy the selected text; without one stop the answer or the load; without those say how to quit."""
     if copying.copy_selection(app):
         return
-    if app.desk.current.is_busy:
+    if app.desk.current.is_busy or app.is_loading:
         stop(app)
     else:
         app.notify(f"{app.keys.words('quit') or 'The list of commands'} quits.", timeout=3)

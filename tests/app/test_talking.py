@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -296,3 +298,40 @@ async def test_alt_k_goes_from_one_code_block_to_the_next_and_around() -> None:
 
 def test_code_that_has_not_ended_and_fences_inside_fences_are_code() -> None:
     assert code_blocks("````md\n```\ninner\n```\n````\ntext `x`\n\n~~~\nopen") == ["```\ninner\n```\n", "open"]
+
+
+# --- the picture ------------------------------------------------------------------------------------------------------
+
+
+def _holds(folder: Path, files: int) -> bool:
+    return folder.is_dir() and len(list(folder.iterdir())) == files
+
+
+@pytest.mark.parametrize("downloads", [True, False], ids=["a folder for downloads", "none"])
+async def test_the_picture_is_saved_beside_the_one_before_and_its_path_shown(
+    downloads: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    monkeypatch.setattr("platformdirs.user_downloads_path", lambda: tmp_path / "Downloads")
+    folder = tmp_path / ("Downloads" if downloads else "state/pictures")
+    if downloads:
+        folder.mkdir()
+    app = StagedApp(*stories.session_facts())
+    async with app.run_test(size=SIZE, notifications=True) as pilot:
+        await ready(pilot)
+        for count in (1, 2):
+            app.run_command("screenshot")
+            await until(pilot, partial(_holds, folder, count))
+            await until(pilot, lambda: "Saved the picture in ~" in screen_text(pilot))
+    assert all(path.read_text(encoding="utf-8").startswith("<svg") for path in folder.iterdir())
+
+
+async def test_a_picture_that_cannot_be_saved_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("platformdirs.user_downloads_path", lambda: tmp_path / "Downloads")
+    (tmp_path / "state").write_text("in the way")
+    app = StagedApp(*stories.session_facts())
+    async with app.run_test(size=SIZE, notifications=True) as pilot:
+        await ready(pilot)
+        app.run_command("screenshot")
+        await until(pilot, lambda: "Could not save the picture: " in screen_text(pilot))
