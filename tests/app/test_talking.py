@@ -323,7 +323,7 @@ async def test_the_picture_is_saved_beside_the_one_before_and_its_path_shown(
         for count in (1, 2):
             app.run_command("screenshot")
             await until(pilot, partial(_holds, folder, count))
-            await until(pilot, lambda: "Saved the picture in ~" in screen_text(pilot))
+            await until(pilot, lambda: "Saved the picture in" in screen_text(pilot))
     assert all(path.read_text(encoding="utf-8").startswith("<svg") for path in folder.iterdir())
 
 
