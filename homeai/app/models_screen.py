@@ -17,8 +17,10 @@ from textual.screen import ModalScreen
 from homeai import units
 from homeai.app.choosing import find_aside, use_named
 from homeai.app.commands import Keys
+from homeai.app.model_rows import bare, in_use, memory_bytes, row_of, short_path
 from homeai.errors import HomeaiError
-from homeai.models.judge import Kind, shown
+from homeai.metrics.state import SessionState
+from homeai.models.judge import shown
 from homeai.models.modelfile import ModelFile
 from homeai.models.shelf import Candidate, Search
 from widgets.figures import MUTED
@@ -34,28 +36,6 @@ __all__ = ["ModelsScreen", "turn_models", "use_named"]
 
 TICK_S = 0.2
 """Five times a second, what was found meanwhile is put into the list: with 10,000 files that takes 30 ms."""
-
-_WHY: dict[Kind, str] = {
-    "truncated": "cut short",
-    "empty": "empty",
-    "not_gguf": "not a model",
-    "html": "a web page",
-    "lfs_pointer": "a pointer only",
-    "old_format": "old format",
-    "download_part": "one piece only",
-    "absurd": "damaged",
-    "unknown_version": "too new",
-    "big_endian": "other machines",
-    "folder": "a folder",
-    "special_file": "not a file",
-    "dangling_link": "leads nowhere",
-    "unreadable": "cannot be read",
-    "missing_shard": "parts missing",
-    "glued": "parts glued",
-    "projector": "a model's part",
-    "adapter": "a model's part",
-}
-"""The kinds of files that cannot chat, in two or three words; the others are `not for chat`."""
 
 
 @dataclass(slots=True)
@@ -141,6 +121,10 @@ class ModelsScreen(ModalScreen[None]):
     # --- what is found ------------------------------------------------------------------------------------------------
 
     @property
+    def _state(self) -> SessionState:
+        return SessionState() if self.app.session is None else self.app.session.state
+
+    @property
     def _searches(self) -> bool:
         """Whether more may come."""
         return bool(self._came) or (self._search is not None and self._search.runs)
@@ -157,7 +141,7 @@ class ModelsScreen(ModalScreen[None]):
     def _surroundings(self) -> object:
         """What changes lines without a file's doing."""
         skipped = 0 if self._search is None else len(self._search.skipped)
-        return self._in_use(), self._memory_bytes(), self._searches, skipped
+        return in_use(self._state), memory_bytes(self._state), self._searches, skipped
 
     def _put(self, found: Candidate | ModelFile) -> None:
         usable = isinstance(found, Candidate) or found.refusal is None
@@ -167,62 +151,14 @@ class ModelsScreen(ModalScreen[None]):
         self._entries[found.path] = _Entry(found, words, (not usable, found.name.casefold(), str(found.path)))
 
     def _rows(self) -> list[ModelRow]:
-        wanted = _bare(self.query_one(LineBox).value).casefold().split()
+        wanted = bare(self.query_one(LineBox).value).casefold().split()
         entries = [entry for entry in self._entries.values() if all(word in entry.words for word in wanted)]
         entries.sort(key=lambda entry: entry.order)
-        loaded, loading = self._in_use()
         rows = []
         for entry in entries:
-            entry.row = entry.row or self._row(entry.found, loaded, loading)
+            entry.row = entry.row or row_of(entry.found, self._state)
             rows.append(entry.row)
         return rows
-
-    def _in_use(self) -> tuple[str, str]:
-        """The paths of the model in use, and of the one being loaded."""
-        session = self.app.session
-        if session is None:
-            return "", ""
-        load = session.state.load
-        loaded = load.loaded.ended.model.path if load.loaded is not None and load.resident else ""
-        return loaded, load.loading.path if load.loading is not None else ""
-
-    def _row(self, found: Candidate | ModelFile, loaded: str, loading: str) -> ModelRow:
-        path = str(found.path)
-        if isinstance(found, Candidate):
-            return ModelRow(path, found.name, read=False, current=path == loaded)
-        if found.refusal is not None:
-            note = _WHY.get(found.kind, "not for chat")
-        elif path in (loaded, loading):
-            note = "in use" if path == loaded else "loading"
-        else:
-            note = self._fit(found.size_bytes)
-        return ModelRow(
-            path,
-            found.name,
-            found.quant,
-            found.size_bytes,
-            found.context_trained,
-            note,
-            usable=found.refusal is None,
-            current=path == loaded,
-        )
-
-    def _fit(self, size_bytes: int) -> str:
-        """How the weights go with the machine's memory, in two or three words; empty where that is not known."""
-        total = self._memory_bytes()
-        if total is None:
-            return ""
-        return "fits" if size_bytes < 0.8 * total else "just fits" if size_bytes < 0.95 * total else "too large"
-
-    def _memory_bytes(self) -> float | None:
-        """What weights can lie in: main memory and that of graphics cards."""
-        if self.app.session is None:
-            return None
-        state = self.app.session.state
-        probe = state.probes.get("memory")
-        memory = None if probe is None else probe.last.values.get("total_bytes")
-        devices = state.engine.ready.devices if state.engine.ready is not None else ()
-        return None if memory is None else memory + sum(each.total_bytes or 0 for each in devices if each.type == "gpu")
 
     # --- what is chosen -----------------------------------------------------------------------------------------------
 
@@ -277,7 +213,7 @@ class ModelsScreen(ModalScreen[None]):
             self._say(f"✗ {found.message} {found.help}")
         elif found.refusal is not None:
             self._say(f"✗ This one cannot be chosen. {found.refusal.message} {found.refusal.help}")
-        elif str(found.path) == self._in_use()[0]:
+        elif str(found.path) == in_use(self._state)[0]:
             self._say(f"{found.name} is in use already.")
         elif running := [chat.title for chat in self.app.desk.live]:
             self._asked = found
@@ -309,7 +245,7 @@ class ModelsScreen(ModalScreen[None]):
             for entry in self._entries.values():
                 entry.row = None
         rows, picks = self._rows(), self.query_one(PickList)
-        loaded, loading = self._in_use()
+        loaded, loading = in_use(self._state)
         picks.show_rows(rows, self._key or loading or loaded)
         empty = self.query_one("#models-empty", Lines)
         picks.display, empty.display = bool(rows), not rows
@@ -338,17 +274,17 @@ class ModelsScreen(ModalScreen[None]):
         if self._said:
             lines = _wrapped(self._said, width)
         elif row is not None:
-            lines = [middle_cut(_short(Path(row.key)), width).stylize_before(MUTED)]
+            lines = [middle_cut(short_path(Path(row.key)), width).stylize_before(MUTED)]
             found = self._entries[Path(row.key)].found
             if isinstance(found, ModelFile) and found.refusal is not None:
                 lines += _wrapped(f"✗ {found.refusal.message} {found.refusal.help}", width)
             elif row.note in ("too large", "just fits"):
-                memory = units.size(self._memory_bytes())
+                memory = units.size(memory_bytes(self._state))
                 much = "more than" if row.note == "too large" else "nearly all"
                 lines += _wrapped(f"That is {much} this machine's memory, {memory}: it would be very slow.", width)
         if len(lines) < 3 and self._search is not None and (skipped := self._search.skipped):
             more = f" (and {len(skipped) - 1} more)" if len(skipped) > 1 else ""
-            words = f"not searched: {_short(skipped[0].path)}: {skipped[0].reason}{more}"
+            words = f"not searched: {short_path(skipped[0].path)}: {skipped[0].reason}{more}"
             lines.append(middle_cut(words, width).stylize_before(MUTED))
         return [*lines[:3], *[Content("")] * (3 - len(lines))]
 
@@ -360,7 +296,7 @@ class ModelsScreen(ModalScreen[None]):
             return [f"No model here has “{on_one_line(word)}” in its name.", "Enter looks for it as a file's path."]
         shelf = self.app.choosing.shelf
         places = shelf.places() if shelf is not None else ()
-        looked = ["homeai looked in these folders:", *(f"  {_short(place)}" for place in places[:6])]
+        looked = ["homeai looked in these folders:", *(f"  {short_path(place)}" for place in places[:6])]
         return [
             "There is no model file on this machine yet.",
             "",
@@ -383,21 +319,6 @@ def turn_models(app: HomeaiApp) -> None:
         app.screen.dismiss()
     elif app.choosing.shelf is not None:
         app.push_screen(ModelsScreen(app.keys))
-
-
-def _bare(typed: str) -> str:
-    """What was typed or pasted, without the quotes that file managers put around a path."""
-    bare = typed.strip()
-    bare = bare[1:-1] if len(bare) > 1 and bare[0] == bare[-1] and bare[0] in "'\"" else bare
-    return str(Path.home()) + bare[1:] if bare.startswith("~/") else bare
-
-
-def _short(path: Path) -> str:
-    """The path with `~` for the home folder, safe to show."""
-    try:
-        return shown(str(Path("~") / path.relative_to(Path.home())))
-    except (ValueError, RuntimeError):
-        return shown(str(path))
 
 
 def _wrapped(text: str, width: int) -> list[Content]:

@@ -227,6 +227,21 @@ async def test_another_text_in_the_middle_of_a_chat_says_what_it_costs() -> None
         assert app.desk.current.system == "Be long."
 
 
+async def test_it_survives_every_size_of_window_and_scrolls_to_the_field_with_the_cursor() -> None:
+    app = StagedApp(*stories.session_facts())
+    async with app.run_test(size=SIZE) as pilot:
+        await ready(pilot)
+        await opened(pilot)
+        for size in ((20, 6), (1, 1), (2, 30), (120, 3), (40, 10)):
+            await pilot.resize_terminal(*size)
+            await pilot.press("tab")
+        box(pilot, "stop").focus()
+        await until(pilot, lambda: "▸ stop texts" in screen_text(pilot))
+        await pilot.resize_terminal(*SIZE)
+        await until(pilot, lambda: "Esc back" in screen_text(pilot))
+        assert app.crash is None
+
+
 async def test_a_text_of_controls_and_markup_is_shown_harmless_and_kept_as_it_was() -> None:
     system = "\x1b[2J [red]x[/] \u202e"
     app = StagedApp(*stories.session_facts(), system=system, sampler=Sampler(stop=("\x1b[0m", "[/b]")))

@@ -265,6 +265,18 @@ async def test_any_name_stays_on_its_line_and_does_nothing(tmp_path: Path, name:
         assert sum("plain" in line for line in shown.splitlines()) == 1
 
 
+async def test_it_survives_every_size_of_window(folder: Path) -> None:
+    app = staged(folder)
+    async with app.run_test(size=SIZE) as pilot:
+        await ready(pilot)
+        await opened(pilot)
+        for size in ((20, 6), (1, 1), (40, 10), (2, 30), (120, 3), SIZE):
+            await pilot.resize_terminal(*size)
+            await pilot.press("down")
+        await until(pilot, lambda: "Alpha-Chat" in screen_text(pilot) and "Esc back" in screen_text(pilot))
+        assert app.crash is None
+
+
 # --- what follows -----------------------------------------------------------------------------------------------------
 
 

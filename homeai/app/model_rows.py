@@ -1,0 +1,94 @@
+"""Files that may be models, as lines of a list: what each is, and how it goes with this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from homeai.metrics.state import SessionState
+from homeai.models.judge import Kind, shown
+from homeai.models.modelfile import ModelFile
+from homeai.models.shelf import Candidate
+from widgets.pick_list import ModelRow
+
+WHY: dict[Kind, str] = {
+    "truncated": "cut short",
+    "empty": "empty",
+    "not_gguf": "not a model",
+    "html": "a web page",
+    "lfs_pointer": "a pointer only",
+    "old_format": "old format",
+    "download_part": "one piece only",
+    "absurd": "damaged",
+    "unknown_version": "too new",
+    "big_endian": "other machines",
+    "folder": "a folder",
+    "special_file": "not a file",
+    "dangling_link": "leads nowhere",
+    "unreadable": "cannot be read",
+    "missing_shard": "parts missing",
+    "glued": "parts glued",
+    "projector": "a model's part",
+    "adapter": "a model's part",
+}
+"""The kinds of files that cannot chat, in two or three words; the others are `not for chat`."""
+
+
+def row_of(found: Candidate | ModelFile, state: SessionState) -> ModelRow:
+    """The line of a file: a name at first, later what it is and whether it fits."""
+    path, (loaded, loading) = str(found.path), in_use(state)
+    if isinstance(found, Candidate):
+        return ModelRow(path, found.name, read=False, current=path == loaded)
+    if found.refusal is not None:
+        note = WHY.get(found.kind, "not for chat")
+    elif path in (loaded, loading):
+        note = "in use" if path == loaded else "loading"
+    else:
+        note = fit(found.size_bytes, memory_bytes(state))
+    return ModelRow(
+        path,
+        found.name,
+        found.quant,
+        found.size_bytes,
+        found.context_trained,
+        note,
+        usable=found.refusal is None,
+        current=path == loaded,
+    )
+
+
+def in_use(state: SessionState) -> tuple[str, str]:
+    """The paths of the model in use, and of the one being loaded; empty where there is none."""
+    load = state.load
+    loaded = load.loaded.ended.model.path if load.loaded is not None and load.resident else ""
+    return loaded, load.loading.path if load.loading is not None else ""
+
+
+def memory_bytes(state: SessionState) -> float | None:
+    """What weights can lie in: main memory and that of graphics cards; None before it was measured."""
+    probe = state.probes.get("memory")
+    memory = None if probe is None else probe.last.values.get("total_bytes")
+    devices = state.engine.ready.devices if state.engine.ready is not None else ()
+    return None if memory is None else memory + sum(each.total_bytes or 0 for each in devices if each.type == "gpu")
+
+
+def fit(size_bytes: int, total_bytes: float | None) -> str:
+    """How weights go with the machine's memory, in two words; empty where that is not known."""
+    if total_bytes is None:
+        return ""
+    # The rest of the machine, the cache and the work buffers need some too.
+    return "fits" if size_bytes < 0.8 * total_bytes else "just fits" if size_bytes < 0.95 * total_bytes else "too large"
+
+
+def bare(typed: str) -> str:
+    """What was typed or pasted, without the quotes that file managers put around a path."""
+    text = typed.strip()
+    text = text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"" else text
+    return str(Path.home()) + text[1:] if text.startswith("~/") else text
+
+
+def short_path(path: Path) -> str:
+    """The path with `~` for the home folder, safe to show."""
+    try:
+        return shown(str(Path("~") / path.relative_to(Path.home())))
+    except (ValueError, RuntimeError):
+        return shown(str(path))
