@@ -80,6 +80,17 @@ class Index:
             return []
         return self._mended(lambda database: self._search(database, phrases, most))
 
+    def scrub(self) -> None:
+        """Keep nothing of sessions that are gone, not even single words: the search drops those only when it tidies."""
+
+        def tidied(database: sqlite3.Connection) -> list[Entry]:
+            entries = self._entries(database, lambda _done, _total: None)
+            if self._has_words:
+                database.execute("INSERT INTO words (words) VALUES ('optimize')")
+            return entries
+
+        self._mended(tidied)
+
     # --- the file -----------------------------------------------------------------------------------------------------
 
     def _mended(self, do: Callable[[sqlite3.Connection], list[T]]) -> list[T]:

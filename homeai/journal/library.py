@@ -10,6 +10,7 @@ import os
 import re
 import unicodedata
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -62,7 +63,8 @@ class Library:
             lambda path: recorded(path, is_in_use=is_in_use(path)),
             is_in_use,
         )
-        sweep(data_dir / "trash")
+        self._is_to_scrub = sweep(data_dir / "trash")
+        """Sessions are gone for good whose words may still be in the index."""
 
     def __enter__(self) -> Library:
         return self
@@ -72,7 +74,12 @@ class Library:
 
     def close(self) -> None:
         """Delete for good what was deleted, and close the index."""
+        self._is_to_scrub = self._is_to_scrub or len(self._trash) > 0
         self._trash.empty()
+        if self._is_to_scrub:
+            self._is_to_scrub = False
+            with suppress(HomeaiError):  # another homeai works on it, and will see that they are gone
+                self._index.scrub()
         self._index.close()
 
     def sessions(self, progress: Callable[[int, int], None] = lambda _done, _total: None) -> list[Entry]:

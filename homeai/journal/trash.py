@@ -76,18 +76,21 @@ class Trash:
         return self._own
 
 
-def sweep(folder: Path) -> None:
-    """Delete what runs that have ended left behind."""
+def sweep(folder: Path) -> bool:
+    """Delete what runs that have ended left behind; returns whether there was any."""
     try:
         left = list(folder.iterdir())
     except OSError:
-        return
+        return False
+    found = False
     for own in left:
         with suppress(OSError):
             descriptor = os.open(own / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
             free = lock_file(descriptor)
             os.close(descriptor)
             if free:
+                found = True
                 shutil.rmtree(own, ignore_errors=True)
     with suppress(OSError):
         folder.rmdir()
+    return found
