@@ -1,4 +1,4 @@
-"""A context that llama.cpp rounds up is told; one that it takes as it was asked for is not."""
+"""What llama.cpp makes of a load otherwise than it was asked to: a longer context, or nothing at all."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from homeai.events import LoadEnded, Notice
+from homeai.events import LoadEnded, LoadFailed, Notice
 from tests.engine.rig import Rig
 from tests.models.tiny import write_chat_model
 
@@ -28,3 +28,10 @@ def test_a_rounded_context_is_told(fresh: Rig, tmp_path: Path, asked: int, made:
     assert loaded.engine.context == made
     notices = [fact.message for fact in fresh.facts if isinstance(fact, Notice) and fact.code == "context_rounded"]
     assert notices == ([told] if told else [])
+
+
+def test_a_kind_of_model_that_llama_cpp_does_not_know_is_told_as_that(fresh: Rig, tmp_path: Path) -> None:
+    fresh.load(write_chat_model(tmp_path / "odd.gguf", arch="qwen9"))
+    (failed,) = (fact for fact in fresh.facts if isinstance(fact, LoadFailed))
+    assert "unknown model architecture: 'qwen9'" in failed.fault.message
+    assert failed.fault.help == "This build of llama.cpp does not know that kind of model; a newer homeai may."

@@ -103,7 +103,7 @@ def load(request: Load, emit: Emit, log: LogTail) -> Loaded:
         raise EngineError(
             f"llama.cpp could not load {request.name}: {_reason(log)}.",
             code="load_failed",
-            help=_MORE_MEMORY if _wants_memory(log) else "Another file of the same model may work.",
+            help=_other_model(log),
         ) from problem
     file_end_ns = now_ns()
     try:
@@ -256,6 +256,15 @@ def _rounded(wanted: int, made: int) -> Notice:
 
 
 _MORE_MEMORY = "It needs more memory than is free: --gpu-layers N puts less on the GPU, --context N shortens the cache."
+
+
+def _other_model(log: LogTail) -> str:
+    """What to do about a model that could not be loaded."""
+    if _wants_memory(log):
+        return _MORE_MEMORY
+    if any("unknown model architecture" in line for line in log.errors):
+        return "This build of llama.cpp does not know that kind of model; a newer homeai may."
+    return "Another file of the same model may work."
 
 
 def _wants_memory(log: LogTail) -> bool:
