@@ -316,3 +316,25 @@ def test_the_record_of_a_real_recording_ends_with_all_answers_ended(tmp_path: Pa
     back, _ = facts_of(written(tmp_path, stories.whole_session()))
     assert any(isinstance(fact, Tokens) for fact in back)
     assert isinstance(back[-1], Ended)
+
+
+def test_facts_of_many_threads_are_all_recorded(tmp_path: Path) -> None:
+    journal = Journal(tmp_path)
+    journal.put(stories.submitted(1))
+
+    def tell(answer_id: int) -> None:
+        for at in range(500):
+            journal.put(stories.tokens(at, [at], answer_id=answer_id))
+
+    threads = [threading.Thread(target=tell, args=[answer_id]) for answer_id in range(2, 6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    journal.close()
+    assert journal.path is not None
+    back, reading = facts_of(journal.path)
+    assert not reading.damage
+    for answer_id in range(2, 6):
+        firsts = [fact.first for fact in back if isinstance(fact, Tokens) and fact.answer_id == answer_id]
+        assert firsts == list(range(500))
