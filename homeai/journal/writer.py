@@ -21,7 +21,6 @@ from msgspec.structs import replace
 from homeai.errors import HomeaiError
 from homeai.events import AnyFact, Ended, Fault, LoadProgress, Renamed, Sample, SessionStarted, Submitted, Words
 from homeai.journal.naming import file_name
-from homeai.journal.recovery import clean_tail
 from homeai.journal.thinning import Thinning
 from homeai.journal.words import without_words
 from homeai.jsonline import encode
@@ -83,6 +82,9 @@ class Journal:
         Raises:
             HomeaiError: `session_in_use` while another process writes to it; `record_failed` when it cannot be opened.
         """
+        # Not at the top: a new session has no end to look at.
+        from homeai.journal.recovery import clean_tail
+
         journal = cls(path.parent, record=record, on_trouble=on_trouble)
         try:
             journal._descriptor = opened(path)
@@ -297,4 +299,5 @@ def _finite(fact: Sample) -> Sample:
 
 
 def _reason(problem: OSError) -> str:
-    return (problem.strerror or str(problem)).rstrip(".").lower()
+    what = (problem.strerror or str(problem)).rstrip(".").lower()
+    return f"{what} ({problem.filename})" if problem.filename else what

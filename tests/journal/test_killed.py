@@ -112,7 +112,7 @@ print("done")
         )
         told, _ = process.communicate(timeout=30)
         assert told.splitlines() == [
-            "record_failed This session is no longer recorded: permission denied. "
+            f"record_failed This session is no longer recorded: permission denied ({folder}/2026-11). "
             "Nothing of it was recorded; the chat goes on.",
             "done",
         ]
