@@ -31,7 +31,7 @@ class Slash:
     run: str = ""
     """`module:function` in `homeai.app`, called with the application and what follows the word."""
     help: str = ""
-    """What that does; empty where nothing can follow."""
+    """What that does; without an argument what the word does, where the command's own help would be wrong."""
     also: tuple[str, ...] = ()
     """Other words for it, which people know from other programs; they are not listed."""
 
@@ -50,7 +50,7 @@ _WORDS = (
     Slash("details", "details"),
     Slash("compare", "compare"),
     Slash("end", "to_end"),
-    Slash("close", "close_chat"),
+    Slash("close", "close_chat", help="closes the chat and stops its answer"),
     Slash("quit", "quit", also=("exit", "bye", "q")),
 )  # fmt: skip
 
@@ -153,7 +153,7 @@ def hint(text: str) -> str:
         return f"{_usage(known)}  {known.help}"
     if known is not None and not call.argument:
         more = f"; {_usage(known)} {known.help}" if known.run else ""
-        return f"/{known.word}  {BY_ID[known.command].help}{more}"
+        return f"/{known.word}  {_plain_help(known)}{more}"
     if matches := _matching(text):
         return "  ".join(f"/{slash.word}" for slash in matches)
     return f"no command /{call.word}; begin with // to send this as it is"
@@ -163,10 +163,15 @@ def table() -> list[tuple[str, str]]:
     """For the help page: what can be typed, and what that does."""
     rows = []
     for slash in SLASHES:
-        rows.append((f"/{slash.word}", BY_ID[slash.command].help))
+        rows.append((f"/{slash.word}", _plain_help(slash)))
         if slash.argument:
             rows.append((_usage(slash), slash.help))
     return rows
+
+
+def _plain_help(slash: Slash) -> str:
+    """What the word alone does."""
+    return BY_ID[slash.command].help if slash.run or not slash.help else slash.help
 
 
 def _usage(slash: Slash) -> str:

@@ -92,6 +92,17 @@ async def test_the_palette_runs_what_it_lists() -> None:
         await until(pilot, lambda: len(app.desk) == 2)
 
 
+async def test_the_colours_are_chosen_from_a_list_that_esc_leaves() -> None:
+    app = StagedApp(*stories.session_facts())
+    async with app.run_test(size=SIZE) as pilot:
+        await ready(pilot)
+        app.run_command("theme")
+        await until(pilot, lambda: "homeai-light" in screen_text(pilot))
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.chat_screen)
+        assert app.theme == "homeai-dark"
+
+
 @pytest.mark.parametrize("live", [False, True])
 @pytest.mark.parametrize("chats", [1, 3])
 def test_the_line_of_keys_names_only_what_works(live: bool, chats: int) -> None:
