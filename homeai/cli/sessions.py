@@ -71,7 +71,13 @@ def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:  # noqa: ARG0
     from homeai.journal.library import Library
     from homeai.places import cache_dir, data_dir
 
-    with Library(data_dir(), cache_dir()) as library:
+    progress = Passing()
+
+    def tell(done: int, total: int) -> None:
+        if total >= PROGRESS_FROM:
+            progress.show(f"reading {done:,} of {total:,} sessions" if done < total else "")
+
+    with Library(data_dir(), cache_dir(), progress=tell) as library:
         match action:
             case "list":
                 _list(library, as_json=arguments.json)
@@ -88,14 +94,7 @@ def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:  # noqa: ARG0
 
 
 def _list(library: Library, *, as_json: bool) -> None:
-    progress = Passing()
-
-    def tell(done: int, total: int) -> None:
-        if total >= PROGRESS_FROM:
-            progress.show(f"reading {done:,} of {total:,} sessions")
-
-    entries = library.sessions(tell)
-    progress.clear()
+    entries = library.sessions()
     if as_json:
         write(json.dumps([_object(entry) for entry in entries]) + "\n")
     elif entries:

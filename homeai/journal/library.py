@@ -52,9 +52,18 @@ class Library:
     Args:
         data_dir: Where the records are, in `sessions`; deleted ones wait in `trash`.
         cache_dir: Where the index is.
+        progress: Told how many of the records that changed were read, of how many: the first time, and after an index
+            was lost, that can take a minute.
     """
 
-    def __init__(self, data_dir: Path, cache_dir: Path) -> None:
+    def __init__(
+        self,
+        data_dir: Path,
+        cache_dir: Path,
+        *,
+        progress: Callable[[int, int], None] = lambda _done, _total: None,
+    ) -> None:
+        self._progress = progress
         self.folder = data_dir / "sessions"
         self._trash = Trash(data_dir / "trash")
         self._index = Index(
@@ -82,9 +91,9 @@ class Library:
                 self._index.scrub()
         self._index.close()
 
-    def sessions(self, progress: Callable[[int, int], None] = lambda _done, _total: None) -> list[Entry]:
-        """All sessions, the newest first; `progress` is told how many of the changed ones were read."""
-        return sorted(self._index.entries(progress), key=_newness, reverse=True)
+    def sessions(self) -> list[Entry]:
+        """All sessions, the newest first."""
+        return sorted(self._index.entries(self._progress), key=_newness, reverse=True)
 
     def find(self, name: str) -> Entry:
         """The session that is meant by `last`, an id or its beginning, a title or part of one, or a file.

@@ -300,18 +300,21 @@ def test_only_the_user_can_read_the_index(three: Library, tmp_path: Path) -> Non
     assert stat.S_IMODE(_index(tmp_path).parent.stat().st_mode) == 0o700
 
 
-def test_only_what_changed_is_read_again(three: Library) -> None:
+def test_only_what_changed_is_read_again(three: Library, tmp_path: Path) -> None:
     told: list[tuple[int, int]] = []
-    three.sessions(lambda done, total: told.append((done, total)))
-    assert told == [(1, 3), (2, 3), (3, 3)]
-    told.clear()
-    three.sessions(lambda done, total: told.append((done, total)))
-    assert told == []
-    path = records(three.folder)[1]
-    with path.open("ab") as file:
-        file.write(encode(Renamed(at_ns=1, title="Changed")))
-    assert "Changed" in {entry.title for entry in three.sessions(lambda done, total: told.append((done, total)))}
-    assert told == [(1, 1)]
+    with Library(
+        tmp_path / "data", tmp_path / "cache", progress=lambda done, total: told.append((done, total))
+    ) as watched:
+        watched.sessions()
+        assert told == [(1, 3), (2, 3), (3, 3)]
+        told.clear()
+        watched.sessions()
+        assert told == []
+        path = records(watched.folder)[1]
+        with path.open("ab") as file:
+            file.write(encode(Renamed(at_ns=1, title="Changed")))
+        assert "Changed" in {entry.title for entry in watched.sessions()}
+        assert told == [(1, 1)]
 
 
 @pytest.mark.parametrize("harm", ["missing", "junk", "emptied", "cut", "old", "no tables", "entries", "torn pages"])
