@@ -74,7 +74,7 @@ PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
         "exact": _USUAL | {"temperature": 0.0},
         "usual": _USUAL,
-        # With the usual floor of min-p even 1.2 writes sentences; without it 1.2 falls into word salad.
+        # With the usual limits the starter model still writes sentences at 1.2; without them words of no meaning.
         "lively": _USUAL | {"temperature": 1.2},
     }
 )

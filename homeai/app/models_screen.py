@@ -20,11 +20,10 @@ from homeai.app.commands import Keys
 from homeai.app.model_rows import bare, in_use, memory_bytes, row_of, short_path
 from homeai.errors import HomeaiError
 from homeai.metrics.state import SessionState
-from homeai.models.judge import shown
 from homeai.models.modelfile import ModelFile
 from homeai.models.shelf import Candidate, Search
 from widgets.figures import MUTED
-from widgets.foreign import middle_cut, on_one_line
+from widgets.foreign import middle_cut, on_one_line, shown
 from widgets.line_box import LineBox
 from widgets.lines import Lines
 from widgets.pick_list import ModelRow, PickList, heading
@@ -322,4 +321,4 @@ def turn_models(app: HomeaiApp) -> None:
 
 
 def _wrapped(text: str, width: int) -> list[Content]:
-    return list(Content(text).wrap(max(10, width))) if text else [Content("")]
+    return list(Content(shown(text).replace("\n", " ")).wrap(max(10, width))) if text else [Content("")]
