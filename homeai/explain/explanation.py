@@ -15,13 +15,6 @@ from homeai.units import count, rate, size, span
 WAIT_PHASES: tuple[PhaseName, ...] = ("start", "load", "queue", "template", "tokenise", "prefill", "first_sample")
 """What the time to the first token consists of."""
 
-TARGET_TTFT_NS = 200_000_000
-"""A wait up to here feels immediate."""
-TARGET_TOKEN_NS = 10_000_000
-"""Tokens this close together flow like text that was there already."""
-READING_TPS = 10.0
-"""About as fast as people read."""
-
 NOTABLE_SHARE = 0.2
 """A second cause of the wait, or one of the stream, is named in the headline from this share on."""
 

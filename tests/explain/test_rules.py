@@ -100,7 +100,11 @@ CASES: dict[str, tuple[dict[str, Any], list[dict[str, Any]], list[dict[str, Any]
     "cpu_contention": (
         {"cpu_share": 0.5, "gaps_ms": (24.0,) * 63},
         [{"cpu_share": 0.97}],
-        [{"gaps_ms": (24.0,) * 63}, {"cpu_share": 0.5, "gaps_ms": (12.0,) * 10}],
+        [
+            {"gaps_ms": (24.0,) * 63},
+            {"cpu_share": 0.5, "gaps_ms": (12.0,) * 10},
+            {"cpu_share": 0.5, "gaps_ms": (24.0,) * 63, "facts": engine(threads=8)},
+        ],
     ),
     "too_many_threads": (
         {"facts": engine(threads=8)},
@@ -327,6 +331,9 @@ def test_this_programs_own_share_is_not_another_programs() -> None:
     changes: dict[str, Any] = {"cpu_share": 0.5, "gaps_ms": (24.0,) * 63, "samples": ours}
     assert find("cpu_contention", **changes) is None
     assert found("interface_cost", **changes).kind == "alarm"
+    # And what it stole of single tokens is not told a second time.
+    late = tuple(slow_step(cpu_ns=ms(400), token=token) for token in (20, 30))
+    assert find("stall", **changes, slow=late) is None
 
 
 def test_a_halted_engine_is_no_contention() -> None:

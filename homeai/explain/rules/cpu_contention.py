@@ -27,6 +27,9 @@ def cpu_share(context: AnswerContext) -> float | None:
     ended, took_ns, threads = context.answer.ended, context.decode_ns, context.threads
     if ended is None or ended.cpu_ns is None or took_ns is None or not threads or not context.on_cpu:
         return None
+    # Too many threads wait for each other asleep: what they leave unused says nothing about others.
+    if context.engine is None or (context.engine.threads or 0) > threads:
+        return None
     halted = [step for step, cause in context.slow if cause in _HALTED]
     running_ns = took_ns - sum(step.took_ns for step in halted)
     if running_ns < LEAST_NS:

@@ -21,6 +21,9 @@ def _find(context: AnswerContext) -> Finding | None:
         return None
     share = program.mean / 100 / engine.cores
     cost_ns = round(took_ns * min(1.0, share))
+    if context.normal_token_ns is not None:
+        # Threads that wait for a slow one lose more than the time it was away.
+        cost_ns = max(cost_ns, took_ns - round(context.normal_token_ns * context.steps))
     return Finding(
         id="interface_cost",
         subject="stream",

@@ -14,30 +14,30 @@ EFFICIENT = 0.5
 
 
 def is_short(context: AnswerContext) -> bool:
-    """Whether the new part of the prompt is too short to be read efficiently."""
-    evaluated = context.answer.evaluated or 0
-    if evaluated < EVALUATED_MIN:
-        return True
-    ceilings = context.ceilings
-    if ceilings is None:
+    """Whether the new part of the prompt is too short to give a rate, or to be read efficiently."""
+    return (context.answer.evaluated or 0) < EVALUATED_MIN or _is_inefficient(context)
+
+
+def _is_inefficient(context: AnswerContext) -> bool:
+    evaluated, ceilings = context.answer.evaluated or 0, context.ceilings
+    if ceilings is None or not evaluated:
         return False
     took_ns, best = step_ns(ceilings, evaluated, 0), best_tokens_per_s(ceilings)
-    return bool(took_ns and best) and evaluated * 1e9 / (took_ns or 1) < EFFICIENT * (best or 0)
+    return took_ns is not None and best is not None and evaluated * 1e9 / took_ns < EFFICIENT * best
 
 
 def _find(context: AnswerContext) -> Finding | None:
     evaluated, took_ns = context.answer.evaluated, context.prefill_ns
-    # A single token stands for a prompt that was known altogether.
     if not evaluated or took_ns is None or context.answer.prefill is None or not is_short(context):
         return None
     if context.lost_tokens:
         return None
     cost_ns = took_ns - context.prefill_wait_ns
-    single_ns = step_ns(context.ceilings, 1, 0) if context.ceilings is not None else None
     words = f"Only {count(evaluated)} new tokens had to be read, which took {span(cost_ns)}."
     terms = [Term("new prompt tokens", evaluated, "tokens")]
-    if single_ns is not None:
-        words += f" Even a single one takes {span(single_ns)} here, so so few are read less efficiently than many."
+    single_ns = step_ns(context.ceilings, 1, 0) if context.ceilings is not None else None
+    if single_ns is not None and _is_inefficient(context):
+        words += f" Even a single one takes {span(single_ns)} here: so few cannot be read as efficiently as many."
         terms.append(Term("a computation of one token", single_ns, "ns"))
     return Finding(
         id="short_prompt",

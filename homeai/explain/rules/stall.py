@@ -9,6 +9,7 @@ from homeai.explain.context import AnswerContext
 from homeai.explain.finding import Finding, Term
 from homeai.explain.rules import Rule
 from homeai.explain.rules.cpu_contention import RULE as CPU_CONTENTION
+from homeai.explain.rules.interface_cost import RULE as INTERFACE
 from homeai.explain.slow import WORDS, Cause
 from homeai.units import count, span
 
@@ -57,7 +58,7 @@ def _late(context: AnswerContext) -> list[tuple[Cause, int, int]]:
     """Late tokens with their cause, by how much they were late, and their gap; those of other rules left out."""
     if context.slow:
         # A rival that is there all the time is one cause, not many.
-        rival = CPU_CONTENTION.find(context) is not None
+        rival = any(rule.find(context) is not None for rule in (CPU_CONTENTION, INTERFACE))
         ignored: tuple[Cause, ...] = ("another_answer", "cpu_stolen") if rival else ("another_answer",)
         return [
             (cause, max(0, step.took_ns - step.usual_ns), step.took_ns)
