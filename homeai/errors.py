@@ -28,6 +28,10 @@ class ExitCode(IntEnum):
     BROKEN_MODEL = 4
     ENGINE = 5
     CONTEXT = 6
+    WARNINGS = 7
+    """`homeai doctor` found something that costs speed or comfort."""
+    FAULTS = 8
+    """`homeai doctor` found something that does not work."""
     STOPPED = 130
 
 

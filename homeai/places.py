@@ -37,6 +37,13 @@ def cache_dir() -> Path:
     return _place("HOMEAI_CACHE_DIR", "user_cache_path")
 
 
+def backends_dir(build: str) -> Path:
+    """Libraries of llama.cpp that add a kind of GPU to the installed engine; those of another build do not fit."""
+    if replacement := os.environ.get("HOMEAI_BACKENDS_DIR"):
+        return Path(replacement).expanduser()
+    return data_dir() / "backends" / build
+
+
 def log_dir() -> Path:
     """Logs of the program and of its engine; below the state folder when that one was replaced."""
     if os.environ.get("HOMEAI_STATE_DIR"):

@@ -10,12 +10,16 @@ from __future__ import annotations
 
 import ctypes
 import importlib.util
+import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 from homeai.events import Device
+from homeai.places import backends_dir
 
 if "llama_cpp" not in sys.modules:
     _spec = importlib.util.find_spec("llama_cpp")
@@ -71,7 +75,20 @@ def start(log: LogSink) -> None:
     # The library keeps only the address: a collected callback would be called all the same.
     _log_callback = forward
     api.llama_log_set(forward, ctypes.c_void_p(0))
+    load_backends(backends_dir(BUILD))
     api.llama_backend_init()
+
+
+def load_backends(folder: Path) -> None:
+    """Load the libraries in a folder that add kinds of GPU, `libggml-vulkan.so` and its like; no folder, none.
+
+    What does not fit or lacks a driver is left out; why, the library logs.
+    """
+    load = _typed(_ggml.libggml.ggml_backend_load, ctypes.c_void_p, ctypes.c_char_p)
+    with suppress(OSError):
+        for file in sorted(folder.iterdir()):
+            if "ggml-" in file.name and file.suffix in (".so", ".dll", ".dylib"):
+                load(os.fsencode(file))
 
 
 def system_info() -> str:

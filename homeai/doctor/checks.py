@@ -1,0 +1,300 @@
+"""One function a part of the set-up: looks, and says what it found and what mends it.
+
+What they look at comes in as arguments, so that each can be tried with every fault that it knows.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
+
+import homeai
+from homeai.doctor.report import Check, Status
+from homeai.doctor.selftest import SelfTest
+from homeai.events import Device, Fault
+from homeai.metrics.placement import Gpu
+from homeai.units import percent, printable, size, span
+
+ENGINE_PACKAGE = "llama-cpp-python"
+ENGINE_VERSION = "0.3.36"
+"""The version whose structures the engine's bindings were written for; no other one works."""
+
+LOW_DISK_BYTES, NO_DISK_BYTES = 2 << 30, 100 << 20
+"""A model of home size is larger than the first; below the second not even a session can be recorded."""
+LOW_MEMORY_BYTES = 1 << 30
+
+_MISSING = re.compile(r"(?:No module named '?|Python package )([\w-]+)")
+_GPU_TYPES = ("gpu", "igpu")
+
+
+def packages(versions: Mapping[str, str | None]) -> Iterator[Check]:
+    """Whether what homeai is built on is there, in the version that it needs."""
+    engine = versions.get(ENGINE_PACKAGE)
+    missing = [name for name, version in versions.items() if version is None and name != ENGINE_PACKAGE]
+    if engine is None:
+        yield Check("packages", "fail", f"The engine's package, {ENGINE_PACKAGE}, is not installed.", "homeai setup")
+    elif engine != ENGINE_VERSION:
+        message = f"{ENGINE_PACKAGE} is {engine}; homeai needs {ENGINE_VERSION} exactly."
+        yield Check("packages", "fail", message, "homeai setup")
+    if missing:
+        names = " ".join(missing)
+        yield Check("packages", "fail", f"Not installed: {', '.join(missing)}.", f"{_python()} -m pip install {names}")
+    if engine == ENGINE_VERSION and not missing:
+        yield Check("packages", "ok", f"The packages are complete; {ENGINE_PACKAGE} {engine}.")
+
+
+def shadowed(names: tuple[str, ...] = ("widgets", "probes")) -> Check:
+    """Whether the packages whose names others may use too are our own."""
+    home = Path(homeai.__file__).resolve().parent.parent
+    for name in names:
+        spec = find_spec(name)
+        origin = Path(spec.origin).resolve() if spec and spec.origin else None
+        if origin is not None and origin.parent.parent == home:
+            continue
+        if origin is None:
+            message, fix = (
+                f'The package "{name}" of homeai is missing.',
+                f"{_python()} -m pip install --force-reinstall --no-deps homeai",
+            )
+        else:
+            message = f'{_shown(origin.parent)} hides homeai\'s own package "{name}".'
+            owners = metadata.packages_distributions().get(name, [])
+            others = [owner for owner in owners if owner.lower() != "homeai"]
+            fix = (
+                f"{_python()} -m pip uninstall {others[0]}"
+                if others
+                else f"mv {_quoted(origin.parent)} {_quoted(origin.parent)}-other"
+            )
+        return Check("shadowed", "fail", message, fix)
+    return Check("shadowed", "ok", "No other package hides one of homeai's.")
+
+
+def settings() -> Check:
+    """Whether the settings file can be read and makes sense."""
+    from homeai.errors import UsageError
+    from homeai.places import config_file
+    from homeai.settings import load
+
+    try:
+        found = load({})
+    except UsageError as problem:
+        fix = f"${{EDITOR:-nano}} {_quoted(config_file())}"
+        return Check("settings", "fail", f"The settings do not hold: {problem.message}", fix)
+    if found.warnings:
+        return Check("settings", "warn", " ".join(found.warnings), "homeai config")
+    where = _shown(config_file())
+    return Check("settings", "ok", f"Settings: {where}" + ("" if config_file().exists() else " (not there: defaults)"))
+
+
+def engine(test: SelfTest) -> Iterator[Check]:
+    """Whether the engine starts and computes."""
+    fault = test.fault
+    if test.ready is None:
+        message = fault.message if fault is not None else "The engine did not start."
+        yield Check("engine", "fail", _with_last_words(message, test.stderr_tail), _engine_fix(fault))
+        return
+    yield Check("engine", "ok", f"The engine starts: {test.ready.backend} {test.ready.build}.")
+    if fault is None:
+        words = f"The engine read and wrote in its test: {test.tokens} tokens, in {span(test.took_ns)} altogether."
+        yield Check("self_test", "ok", words)
+    elif fault.code == "engine_slow":
+        message = f"{fault.message} A GPU may still be compiling its programs, once."
+        yield Check("self_test", "warn", message, "homeai doctor")
+    else:
+        yield Check("self_test", "fail", _with_last_words(fault.message, test.stderr_tail), _engine_fix(fault))
+
+
+def gpu(test: SelfTest, known: tuple[Gpu, ...], problems: Mapping[str, str], visible: str | None) -> Check:
+    """Whether there is a GPU, whether the engine sees it, and whether it used it.
+
+    Args:
+        test: What the engine did.
+        known: The GPUs that the probes see.
+        problems: By probe, why it tells nothing.
+        visible: CUDA_VISIBLE_DEVICES; None where it is not set.
+    """
+    names = ", ".join(gpu.title for gpu in known)
+    if problems and not known:
+        reason = next(iter(problems.values()))
+        return Check("gpu", "warn", f"A GPU's driver does not answer: {reason}.", _driver_fix(reason))
+    ready = test.ready
+    if ready is None:
+        return Check("gpu", "warn" if known else "ok", f"GPU: {names or 'none seen'}; the engine could not be asked.")
+    seen = [device for device in ready.devices if device.type in _GPU_TYPES]
+    if not seen and not known:
+        return Check("gpu", "ok", "No GPU was found; the processor does the work.")
+    if not ready.gpu_offload:
+        return Check("gpu", "warn", f"{names} is there, but this build of llama.cpp cannot use a GPU.", "homeai setup")
+    if not seen:
+        hides = visible is not None and not visible.strip(" ,")
+        fix = "unset CUDA_VISIBLE_DEVICES" if visible is not None else "homeai setup"
+        why = "; CUDA_VISIBLE_DEVICES hides it" if hides else ""
+        return Check("gpu", "warn", f"{names} is there, but llama.cpp does not see it{why}.", fix)
+    used = test.loaded.engine.layers_offloaded if test.loaded is not None else None
+    title = ", ".join(device.description or device.name for device in seen)
+    if test.fault is None and not used:
+        return Check("gpu", "fail", f"llama.cpp sees {title} but computed nothing on it.", "homeai setup")
+    if used:
+        return Check("gpu", "ok", f"The GPU is used: {title}.")
+    return Check("gpu", "warn", f"llama.cpp sees {title}; whether it can use it was not found out.", "homeai doctor")
+
+
+def memory(total: float | None, available: float | None, limited: bool) -> Check:
+    """Whether there is room for a model."""
+    if total is None or available is None:
+        return Check("memory", "warn", "The system does not tell how much memory it has.")
+    where = "in this container" if limited else "in all"
+    message = f"Memory: {size(available)} free of {size(total)} {where} ({percent(available / total)})."
+    if available < LOW_MEMORY_BYTES:
+        return Check("memory", "warn", message, "Close other programs, or choose a smaller model.")
+    return Check("memory", "ok", message)
+
+
+def model() -> Check:
+    """Whether there is a model to chat with when none is named."""
+    from homeai.errors import HomeaiError
+    from homeai.models.choose import resolve_model
+    from homeai.models.starter import HOW_TO_GET, find_starter
+    from homeai.places import state_dir
+    from homeai.settings import load
+
+    try:
+        found = load({})
+        chosen = resolve_model(
+            found.value("model"), folders=tuple(map(Path, found.value("folders"))), state_dir=state_dir()
+        )
+    except HomeaiError as problem:
+        fix = HOW_TO_GET.partition("with: ")[2].partition(" (")[0] if find_starter() is None else "homeai models"
+        return Check("model", "warn", f"There is no model to begin with: {problem.message}", fix)
+    return Check("model", "ok", f"Model: {chosen.name} ({size(chosen.size_bytes)}).")
+
+
+def places(paths: Mapping[str, Path]) -> Iterator[Check]:
+    """Whether files can be written where homeai keeps its own, and whether the disk has room."""
+    refused = []
+    for path in paths.values():
+        existing = _nearest_existing(path)
+        # A folder, because the settings' place is a file that need not exist.
+        folder = existing if existing.is_dir() else existing.parent
+        try:
+            with tempfile.NamedTemporaryFile(dir=folder, prefix=".homeai-"):
+                pass
+        except OSError as problem:
+            refused.append((folder, problem.strerror or str(problem)))
+    if refused:
+        folder, why = refused[0]
+        owner = f'sudo chown -R "$USER" {_quoted(folder)} && chmod u+rwx {_quoted(folder)}'
+        fix = owner if os.name == "posix" else f'icacls "{folder}" /grant "%USERNAME%":F'
+        yield Check("places", "fail", f"Nothing can be written in {_shown(folder)}: {why}.", fix)
+    else:
+        yield Check("places", "ok", "Settings, sessions, caches and logs can be written.")
+    data = paths["data"]
+    try:
+        free = shutil.disk_usage(_nearest_existing(data)).free
+    except OSError as problem:
+        yield Check("disk", "warn", f"The disk of {_shown(data)} does not tell its free space: {problem.strerror}.")
+        return
+    message = f"Disk: {size(free)} free where sessions are kept."
+    status: Status = "fail" if free < NO_DISK_BYTES else "warn" if free < LOW_DISK_BYTES else "ok"
+    fix = "" if status == "ok" else f"df -h {_quoted(_nearest_existing(data))} shows the disk; free some of it."
+    yield Check("disk", status, message, fix)
+
+
+def terminal(environ: Mapping[str, str], encoding: str | None, is_terminal: bool, columns: int, rows: int) -> Check:
+    """What the terminal can show."""
+    if not is_terminal:
+        return Check("terminal", "ok", "No terminal is attached; the dashboard needs one, homeai ask does not.")
+    if environ.get("TERM", "xterm") in ("", "dumb", "unknown"):
+        kind = environ.get("TERM", "")
+        return Check("terminal", "warn", f"TERM is {kind!r}: the dashboard cannot run.", "export TERM=xterm-256color")
+    colours = "16 million" if environ.get("COLORTERM") in ("truecolor", "24bit") else "256 or fewer"
+    if "NO_COLOR" in environ:
+        colours = "no (NO_COLOR is set)"
+    message = f"Terminal: {environ.get('TERM', 'unnamed')}, {columns} x {rows}, {colours} colours"
+    if (encoding or "").lower().replace("-", "") not in ("utf8", "cp65001"):
+        fix = "export LANG=C.UTF-8" if os.name == "posix" else "chcp 65001"
+        return Check("terminal", "warn", f"{message}; its encoding is {encoding}, which lacks signs.", fix)
+    if columns < 60 or rows < 20:
+        return Check("terminal", "warn", f"{message}: too small to show the figures.", "Make the window larger.")
+    return Check("terminal", "ok", f"{message}, all signs.")
+
+
+def build_of(test: SelfTest, libraries: tuple[str, ...]) -> dict[str, object]:
+    """How llama.cpp was built, by its own words and by the libraries that came with it."""
+    flags: dict[str, str] = {}
+    if test.ready is not None:
+        for part in test.ready.system_info.replace("CPU :", "").split("|"):
+            name, equals, value = part.partition("=")
+            if equals:
+                flags[name.strip().rpartition(": ")[2]] = value.strip()
+    return {
+        "backends": sorted(libraries),
+        "flags": flags,
+        "gpu_offload": None if test.ready is None else test.ready.gpu_offload,
+    }
+
+
+def device_of(device: Device, places: Mapping[str, Gpu | None]) -> dict[str, object]:
+    """A device that the engine sees, and which GPU of the probes it is."""
+    gpu = places.get(device.name)
+    return {
+        "name": device.name,
+        "description": device.description,
+        "type": device.type,
+        "pci": device.id or None,
+        "free_bytes": device.free_bytes,
+        "total_bytes": device.total_bytes,
+        "is": None if gpu is None else f"{gpu.probe} {gpu.index}",
+    }
+
+
+def _engine_fix(fault: Fault | None) -> str:
+    """A missing package is installed; an engine that dies or does not load needs another build."""
+    if fault is None:
+        return "homeai setup"
+    missing = _MISSING.search(fault.message)
+    if missing and missing[1] != "llama_cpp":
+        return f"{_python()} -m pip install {missing[1]}"
+    return "homeai setup" if fault.code in ("engine_import", "engine_died") or not fault.help else fault.help
+
+
+def _driver_fix(reason: str) -> str:
+    if "restarted" in reason or "updated" in reason:
+        return "sudo reboot"
+    if "not loaded" in reason:
+        return "sudo modprobe nvidia"
+    if "library is not installed" in reason:
+        return "Install the maker's driver, then: nvidia-smi"
+    return "nvidia-smi"
+
+
+def _with_last_words(message: str, tail: str) -> str:
+    lines = [line.strip() for line in printable(tail).splitlines() if line.strip()]
+    return f"{message} Its last words: {lines[-1][:200]}" if lines and lines[-1] not in message else message
+
+
+def _nearest_existing(path: Path) -> Path:
+    return next((each for each in (path, *path.parents) if each.exists()), Path(path.anchor or "."))
+
+
+def _python() -> str:
+    return _quoted(Path(sys.executable))
+
+
+def _quoted(path: Path) -> str:
+    return shlex.quote(str(path)) if os.name == "posix" else f'"{path}"'
+
+
+def _shown(path: Path) -> str:
+    try:
+        return str(Path("~") / path.relative_to(Path.home()))
+    except (ValueError, RuntimeError):
+        return str(path)
