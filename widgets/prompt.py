@@ -140,6 +140,12 @@ class Prompt(TextArea):
                     await self._get_message()
                     typed += more
                 self.replace(typed, *self.selection, maintain_selection_offset=False)
+            case key if (own := self._bindings.key_to_bindings.get(key)) is not None:
+                # At once: Textual would run them after all keys that wait, and a fast correction would hit other words.
+                event.stop()
+                event.prevent_default()
+                for binding in own:
+                    await self.run_action(binding.action)
 
     def _written(self, message: Message | None) -> str | None:
         """What a key writes; None for keys that do something else, and for other messages."""

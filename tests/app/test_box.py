@@ -53,6 +53,25 @@ async def test_keys_that_wait_together_keep_their_order() -> None:
         await until(pilot, lambda: app.chat_screen.prompt.text == "dra")
 
 
+@pytest.mark.parametrize(
+    ("keys", "text"),
+    [
+        (["a", "b", "left", "X", "backspace", "Y", "Z", "home", "Q"], "QaYZb"),
+        (["h", "e", "l", "o", "backspace", "l", "o"], "hello"),
+        (["a", "ctrl+j", "b", "up", "c", "down", "end", "d"], "ac\nbd"),
+        (["a", "b", "shift+left", "ctrl+x", "home", "ctrl+v", "end", "c"], "bac"),
+    ],
+)
+async def test_every_key_of_the_box_keeps_its_turn(keys: list[str], text: str) -> None:
+    app = StagedApp(*stories.session_facts())
+    async with app.run_test(size=SIZE) as pilot:
+        await ready(pilot)
+        for key in keys:
+            app.post_message(events.Key(key, key if len(key) == 1 else None))
+        await pilot.pause(0.1)
+        assert app.chat_screen.prompt.text == text
+
+
 async def test_what_is_typed_takes_the_place_of_the_selection_at_once() -> None:
     app = StagedApp(*stories.session_facts())
     async with app.run_test(size=SIZE) as pilot:
