@@ -30,6 +30,8 @@ _SIGNS = {
     **dict.fromkeys("“”„", '"'),
     **dict.fromkeys("‘’", "'"),
     "◦": "o",
+    "▔": "=",
+    "▤": "%",
     "µ": "u",
 }
 _MAP: dict[int, str] = {ord(sign): stand_in for sign, stand_in in _SIGNS.items()}

@@ -93,10 +93,10 @@ def _line(figure: Figure, label_width: int, width: int, *, in_focus: bool) -> Co
     label = Content(on_one_line(figure.label)).truncate(label_width, ellipsis=True)
     label = label.stylize(STRONG) if in_focus else label
     line = Content.assemble(mark, label.pad_right(label_width - label.cell_length), " ")
-    known = figure.value is not None
-    if figure.unit == "words" and known:
-        return _filled(Content.assemble(line, middle_cut(words_of(figure), width - line.cell_length)), width, in_focus)
-    value = Content.styled(words_of(figure), "" if known else MUTED)
+    known, words = figure.value is not None, words_of(figure)
+    if known and Content(words).cell_length > VALUE:
+        return _filled(Content.assemble(line, middle_cut(words, width - line.cell_length)), width, in_focus)
+    value = Content.styled(words, "" if known else MUTED)
     line = Content.assemble(line, value.pad_left(VALUE - value.cell_length), "  ")
     if width - line.cell_length < LEAST_NOTE:
         return _filled(line.truncate(width), width, in_focus)
@@ -115,7 +115,9 @@ def _line(figure: Figure, label_width: int, width: int, *, in_focus: bool) -> Co
 
 
 def _sort(figure: Figure) -> str:
-    """What sort of value it is: `measured, of 120`."""
+    """What sort of value it is: `measured, of 120`; nothing of words."""
+    if figure.unit == "words":
+        return ""
     return figure.basis if figure.n is None else f"{figure.basis}, of {units.count(figure.n)}"
 
 

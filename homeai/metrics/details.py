@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from homeai.events import EngineFacts, EngineReady, Parts, Placement, Sampler
+from homeai.metrics.machine_figures import machine_words
 from homeai.metrics.phases import PhaseName, cut_reason, decode_parts, phases, prefill_parts
 from homeai.metrics.quantities import metrics
 from homeai.metrics.quantity import Basis, Quantity, Unit
@@ -94,6 +95,7 @@ def details(answer: AnswerState, now_ns: int | None = None, ready: EngineReady |
         Group("model", "model", _model(answer, reason)),
         Group("engine", "engine", _engine(answer, ready, reason)),
         Group("sampler", "how tokens are chosen", _sampler(answer, reason)),
+        Group("machine", "the machine meanwhile", _machine(answer, reason)),
     )
 
 
@@ -271,6 +273,16 @@ def _sampler(answer: AnswerState, reason: str) -> tuple[Figure, ...]:
 
 def _setting(sampler: Sampler | None, name: str) -> str | None:
     return None if sampler is None else f"{getattr(sampler, name):g}"
+
+
+def _machine(answer: AnswerState, reason: str) -> tuple[Figure, ...]:
+    prefill, words = answer.prefill, "Pages that the engine had to fetch from the disk while it read the prompt."
+    if prefill is not None and prefill.read < prefill.done:
+        prefill, reason = None, "lost from the record"
+    faults = _of(prefill, "major_faults")
+    waits = _told("machine.major_faults", "waits for the disk", faults, "count", words, prefill, reason)
+    words = "The mean of what this probe read while the answer lived, and the largest where that is another."
+    return (waits, *(Figure(path, label, value, "words", words) for path, label, value in machine_words(answer)))
 
 
 def _of(teller: object, name: str) -> Any:

@@ -125,7 +125,7 @@ async def test_the_line_in_focus_says_how_it_is_worked_out_also_in_a_small_windo
         await until(pilot, lambda: "(Tokens - 1) / time from the first" in screen_text(pilot))
         assert "▸ writing" in screen_text(pilot)
         await pilot.press("end")
-        await until(pilot, lambda: "▸ repeat penalty" in screen_text(pilot))
+        await until(pilot, lambda: "▸ waits for the disk" in screen_text(pilot))
         await pilot.press("home")
         await until(pilot, lambda: "▸ first token" in screen_text(pilot))
 

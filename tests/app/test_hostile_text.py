@@ -7,6 +7,7 @@ import unicodedata
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from homeai.events import EngineEnded, Fault, Notice, Text
 from tests.app.stage import StagedApp, play, ready, screen_text
@@ -97,6 +98,12 @@ async def play_everywhere(hostile: str) -> str:
         await pilot.press("ctrl+t")
         await pilot.pause()
         pictures.append(screen_text(pilot))
+        await play(pilot, replace(stories.submitted(4100, answer_id=2), prompt=hostile))
+        app.desk.current.begin(2, hostile)
+        for key in ("f5", "end", "f6"):  # the pages of figures
+            await pilot.press(key)
+            await pilot.pause(0.05)
+            pictures.append(screen_text(pilot))
         app.export_screenshot()
     assert app.crash is None
     return "\n".join(pictures)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from homeai.events import AnyFact, Fault, Queued, Sampler
+from homeai.events import AnyFact, Fault, Queued, Sample, Sampler
 from homeai.metrics.contract import contract
 from homeai.metrics.details import Figure, details
 from homeai.metrics.fold import fold_all
@@ -48,6 +48,8 @@ def test_every_figure_is_that_of_the_contract(story: str) -> None:
     for path, figure in figures(STORIES[story]).items():
         if path in ("context_fill", "reused_share", "stop_ms"):
             continue  # of a screen only
+        if path.startswith("machine.") and path != "machine.major_faults":
+            continue  # mean and largest in words
         if path.startswith("engine.devices") and told["engine"]["devices"] is None:
             continue
         value = at(told, path)
@@ -91,3 +93,17 @@ def test_shares_are_of_their_whole() -> None:
     parts = [figure.share for path, figure in found.items() if path.startswith("decode_parts_ms.")]
     assert sum(share or 0 for share in parts) == pytest.approx(1)
     assert found["decode_parts_ms.idle"].value == ms(190)
+
+
+def test_readings_of_the_machine_are_told_in_the_units_that_their_names_say() -> None:
+    values = [{"machine_percent": 40.0, "frequency_mhz": 3200.0}, {"machine_percent": 98.0, "frequency_mhz": 3200.0}]
+    facts = [*stories.session_facts(), *stories.prompt_facts()]
+    facts += [Sample(at_ns=ms(2000), took_ns=1, probe="cpu", values=value) for value in values]
+    facts += [
+        Sample(at_ns=ms(2000), took_ns=1, probe="nvidia", values={"gpu_0_power_watts": 311.0, "gpu_0_percent": 99})
+    ]
+    found = {path: (figure.label, figure.value) for path, figure in figures(facts).items()}
+    assert found["machine.cpu.machine_percent"] == ("cpu: machine", "69 %, at most 98 %")
+    assert found["machine.cpu.frequency_mhz"] == ("cpu: frequency", "3,200 MHz")
+    assert found["machine.nvidia.gpu_0_power_watts"] == ("nvidia: gpu 0 power", "311 W")
+    assert found["machine.nvidia.gpu_0_percent"] == ("nvidia: gpu 0", "99 %")

@@ -28,6 +28,7 @@ def test_every_character_keeps_its_width(character: str) -> None:
     [
         ("─ this answer ─", "- this answer -"),
         ("▰▰▱▱", "##.."),
+        ("▔▤▲▴", "=%^^"),
         ("▁▂▃▄▅▆▇█", "_.:-=+##"),
         ("median 6 µs · 3 …", "median 6 us - 3 ."),
         ("déjà vu", "deja vu"),

@@ -1,0 +1,41 @@
+"""What the probes read while an answer lived, as figures of its details."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from homeai import units
+from homeai.metrics.state import AnswerState, Reading
+
+_FORMATS: tuple[tuple[str, Callable[[float], str]], ...] = (
+    ("_bytes_per_s", lambda value: f"{units.size(value)}/s"),
+    ("_bytes", units.size),
+    ("_percent_of_core", lambda value: f"{units.percent(value / 100)} of a core"),
+    ("_percent_of_machine", lambda value: units.percent(value / 100)),
+    ("_percent", lambda value: units.percent(value / 100)),
+    ("_mhz", lambda value: f"{units.significant(value)} MHz"),
+    ("_watts", lambda value: f"{units.significant(value)} W"),
+    ("_joules", lambda value: f"{units.significant(value)} J"),
+    ("_celsius", lambda value: f"{value:.0f} °C"),
+    ("_count", lambda value: f"{value:,.0f}"),
+)
+"""By the end of a value's name, which says its unit; the first that fits."""
+
+
+def machine_words(answer: AnswerState) -> list[tuple[str, str, str]]:
+    """Return of every value its path in the contract, its name in words, and mean and largest reading in words."""
+    return [
+        (f"machine.{probe}.{name}", *_in_words(probe, name, reading))
+        for probe, readings in sorted(answer.machine.items())
+        for name, reading in readings.items()
+    ]
+
+
+def _in_words(probe: str, name: str, reading: Reading) -> tuple[str, str]:
+    ending, shown = next(
+        ((ending, shown) for ending, shown in _FORMATS if name.endswith(ending)), ("", units.significant)
+    )
+    words = name[: len(name) - len(ending)].replace("_", " ")
+    label = f"{probe}: {words}" if words else probe
+    mean, most = shown(reading.mean), shown(reading.largest)
+    return label, mean if mean == most else f"{mean}, at most {most}"
