@@ -103,6 +103,8 @@ def environ(tmp_path: Path) -> dict[str, str]:
         "HOMEAI_MODEL": str(model),
         "HOMEAI_STATE_DIR": str(tmp_path / "state"),
         "HOMEAI_CONFIG_DIR": str(tmp_path / "config"),
+        "HOMEAI_DATA_DIR": str(tmp_path / "data"),
+        "HOMEAI_CACHE_DIR": str(tmp_path / "cache"),
         "HOMEAI_SCRIPT": "rate=200",
     }
 

@@ -38,6 +38,8 @@ def terminal(tmp_path: Path, folder: Path) -> Iterator[Open]:
         "HOMEAI_FOLDERS": str(folder),
         "HOMEAI_STATE_DIR": str(tmp_path / "state"),
         "HOMEAI_CONFIG_DIR": str(tmp_path / "config"),
+        "HOMEAI_DATA_DIR": str(tmp_path / "data"),
+        "HOMEAI_CACHE_DIR": str(tmp_path / "cache"),
     }
 
     def start(*arguments: str, script: str = "") -> Terminal:
