@@ -111,7 +111,7 @@ def open_with(settings: Settings, model: ModelFile, on_fact: Callable[[AnyFact],
     """Open a session and start to load this model; raises `HomeaiError` when it cannot chat."""
     from homeai.models.choose import remember
     from homeai.places import log_dir, sessions_dir, state_dir
-    from homeai.session.recorded import RecordedSession
+    from homeai.session.recorded import RecordedSession, recording_notice
     from homeai.session.told import TOLD_ONCE, told_before, write_down
     from homeai.settings.table import DASHBOARD_SEQUENCES
 
@@ -149,6 +149,8 @@ def open_with(settings: Settings, model: ModelFile, on_fact: Callable[[AnyFact],
         log_file=log_dir() / "engine.log",
     )
     session.use_model(model)
+    if settings.value("record") != "full" or "recorded" not in told_before(state_dir()):
+        listen(recording_notice(settings.value("record")))
     return session
 
 

@@ -13,6 +13,19 @@ from homeai.session.session import Session
 
 Record = Literal["full", "no-text", "off"]
 
+_TOLD = {
+    "full": ("recorded", "Your chats are recorded, on this machine only."),
+    "no-text": ("recorded_without_words", "Only figures are recorded, no words."),
+    "off": ("not_recorded", "This session is not recorded."),
+}
+
+
+def recording_notice(record: Record) -> Notice:
+    """What the user should know of what is recorded, and how to have it otherwise."""
+    code, message = _TOLD[record]
+    ways = 'record = "no-text" in the settings leaves out the words, "off" leaves no record.'
+    return Notice(at_ns=now_ns(), code=code, message=message, help=ways if record == "full" else "")
+
 
 class RecordedSession(Session):
     """A session whose facts are also recorded, from its first question on. The record ends with it.

@@ -1,11 +1,11 @@
-"""Notices about this machine that would be the same at every start: told once, and then only when it matters."""
+"""Notices that would be the same at every start: told once, and then only when it matters."""
 
 from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
 
-TOLD_ONCE = ("cpu_only_build", "no_gpu_visible")
+TOLD_ONCE = ("cpu_only_build", "no_gpu_visible", "recorded")
 """Their codes. Who asks for a GPU by name is told each time."""
 
 
