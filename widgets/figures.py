@@ -84,14 +84,12 @@ def model_words(model: ModelFacts, width: int) -> Content:
 
 def load_line(load: LoadView, width: int) -> Content:
     """A running load: `loading 62 %  1.94 of 3.10 GiB  410 MiB/s`."""
-    stage = {"context": "making room for the context", "warmup": "warming up"}.get(load.stage or "", "loading")
-    words = [stage]
-    if stage == "loading" and load.fraction is not None:
-        words.append(units.percent(load.fraction))
-    if stage == "loading" and load.done_bytes is not None:
-        words.append(size_of(load.done_bytes, load.total_bytes))
-    if stage == "loading" and load.bytes_per_s is not None:
-        words.append(f"{units.size(load.bytes_per_s)}/s")
+    stages = {"tensors": "placing the weights", "context": "making room for the context", "warmup": "warming up"}
+    words = [stages.get(load.stage or "", "loading")]
+    if load.stage not in ("context", "warmup"):
+        words += [units.percent(load.fraction)] if load.fraction is not None else []
+        words += [size_of(load.done_bytes, load.total_bytes)] if load.done_bytes is not None else []
+        words += [f"{units.size(load.bytes_per_s)}/s"] if load.bytes_per_s is not None else []
     words.append(units.span(load.elapsed_ns))
     return Content("  ".join(words)).truncate(width, ellipsis=True)
 

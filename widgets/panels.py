@@ -134,7 +134,7 @@ class _Plan:
 _FIXED = 2 + 3 + 14 + 1 + 2 + 3
 """Rule and older answer, headline and what goes on, table, blank, rule and words of the gaps, the machine."""
 _MODEL = 5
-_SUMS = 7
+_SUMS = 6
 _WANTED: tuple[tuple[dict[str, Any], int], ...] = (
     ({"gap_rows": 2}, 2),
     ({"context": True}, 1),

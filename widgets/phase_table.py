@@ -14,8 +14,10 @@ from widgets.figures import CACHE_WORDS, MUTED, STRONG, ago
 
 LABEL = 13
 SPAN = 12
-NOTE = 22
+NOTE, LONG_NOTE = 22, 30
 LEAST_BAR = 7
+LONG_NOTE_FROM = 76
+"""In a table this wide even the note of a long prompt with its rate fits."""
 LINES = 14
 """Lines of the table, in every state."""
 
@@ -28,19 +30,20 @@ class _Shape:
 
     bar: int
     """Cells of the time line."""
-    notes: bool
+    note: int
+    """Cells of the notes; 0 where there is no room for them."""
     whole_ns: int
     """The right end of the time line."""
 
 
 def phase_lines(view: AnswerView, width: int) -> list[Content]:
     """One line a phase, the total last."""
-    bar = width - LABEL - SPAN - NOTE - 2
-    notes = bar >= LEAST_BAR
-    if not notes:
-        bar = max(0, width - LABEL - SPAN - 1)
+    note = LONG_NOTE if width >= LONG_NOTE_FROM else NOTE
+    bar = width - LABEL - SPAN - note - 2
+    if bar < LEAST_BAR:
+        note, bar = 0, max(0, width - LABEL - SPAN - 1)
     total_ns = view.total_ns or 0
-    shape = _Shape(bar, notes, time_line_end(total_ns, live=view.live))
+    shape = _Shape(bar, note, time_line_end(total_ns, live=view.live))
     lines: list[Content] = []
     for row in view.rows:
         if row.name == "total":
@@ -48,7 +51,7 @@ def phase_lines(view: AnswerView, width: int) -> list[Content]:
         # What took less than a hundredth of the answer steps back, so that the eye finds what mattered.
         quiet = row.span_ns is None or 100 * row.span_ns < total_ns
         lines.append(
-            _line(row, _note(row, view) if notes else "", shape, quiet, row.running and row.name == view.phase)
+            _line(row, _note(row, view, note) if note else "", shape, quiet, row.running and row.name == view.phase)
         )
         if row.name == "tokenise":
             lines.append(_reused_line(view.prompt, shape))
@@ -76,9 +79,9 @@ def _line(row: PhaseRow, note: str, shape: _Shape, quiet: bool, running: bool) -
     label = Content.styled(row.label, STRONG if row.name == "total" or running else MUTED if quiet else "")
     line = label.pad_right(LABEL - label.cell_length)
     line += _bar(row, shape.bar, shape.whole_ns)
-    if shape.notes:
-        words = Content.styled(note, MUTED).truncate(NOTE, ellipsis=True)
-        line = Content.assemble(line, " ", words.pad_left(NOTE - words.cell_length))
+    if shape.note:
+        words = Content.styled(note, MUTED).truncate(shape.note, ellipsis=True)
+        line = Content.assemble(line, " ", words.pad_left(shape.note - words.cell_length))
     span = Content.styled(_span(row), STRONG if row.name == "total" else MUTED if quiet else "")
     return Content.assemble(line, " ", span.pad_left(SPAN - span.cell_length))
 
@@ -91,7 +94,7 @@ def _bar(row: PhaseRow, width: int, whole_ns: int) -> Content:
     return Content.assemble(" " * before, (drawn, _BAR_STYLE.get(row.name, MUTED)), " " * after)
 
 
-def _note(row: PhaseRow, view: AnswerView) -> str:
+def _note(row: PhaseRow, view: AnswerView, room: int) -> str:
     if row.missing is not None:
         return "" if row.missing == "not yet" else row.missing
     match row.name:
@@ -104,7 +107,7 @@ def _note(row: PhaseRow, view: AnswerView) -> str:
         case "tokenise" if row.tokens is not None:
             return f"{units.count(row.tokens)} tok"
         case "prefill" | "decode" if row.tokens is not None:
-            return _work_note(row)
+            return _work_note(row, room)
     return ""
 
 
@@ -129,13 +132,13 @@ def _queue_note(view: AnswerView) -> str:
     return "the engine is busy" if view.engine_at else ""
 
 
-def _work_note(row: PhaseRow) -> str:
+def _work_note(row: PhaseRow, room: int) -> str:
     done = units.count(row.tokens)
     rate = f"  {units.rate(row.rate_tps)}" if row.rate_tps is not None else ""
     if row.name == "decode" or row.of_tokens is None or row.of_tokens == row.tokens:
         return f"{done} tok{rate}"
     of = f"{done} of {units.count(row.of_tokens)}"
-    return next((note for note in (f"{of} tok{rate}", f"{of}{rate}") if len(note) <= NOTE), f"{of} tok")
+    return next((note for note in (f"{of} tok{rate}", f"{of}{rate}") if len(note) <= room), f"{of} tok")
 
 
 def _span(row: PhaseRow) -> str:
@@ -161,8 +164,8 @@ def _reused(tokens: int, share: float, saved: str, shape: _Shape) -> Content:
     label = Content.styled("reused", "" if tokens else MUTED).pad_right(LABEL - 6)
     hatch = Content.styled("░" * (min(shape.bar, max(1, round(share * shape.bar))) if tokens else 0), MUTED)
     line = Content.assemble(label, hatch.pad_right(shape.bar - hatch.cell_length))
-    if shape.notes:
+    if shape.note:
         note = Content.styled(f"{units.count(tokens)} tok" if tokens else "", MUTED)
-        line = Content.assemble(line, " ", note.pad_left(NOTE - note.cell_length))
+        line = Content.assemble(line, " ", note.pad_left(shape.note - note.cell_length))
     right = saved if tokens else "·"
     return Content.assemble(line, " ", Content.styled(right, MUTED).pad_left(SPAN - len(right)))

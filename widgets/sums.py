@@ -51,14 +51,14 @@ def _tokens(row: PhaseRow, detail: int) -> str:
 
 
 def worked_out(view: AnswerView, width: int) -> list[Content]:
-    """How the main figures come about: five lines, each a sum with this answer's own numbers.
+    """How the main figures come about: four lines, each a sum with this answer's own numbers.
 
     The lines of those that are not settled yet are empty, so that nothing below them moves.
     """
     first = first_token_sum(view, width)
     spans = {row.name: row.span_ns for row in view.rows}
     prompt = view.prompt
-    reading = writing = reused = whole = ""
+    reading = writing = whole = ""
     if prompt is not None and prompt.rate_tps is not None and not view.live and spans["prefill"] is not None:
         reading = (
             f"read {units.rate(prompt.rate_tps)} = {units.count(prompt.done)} new tokens / "
@@ -69,16 +69,10 @@ def worked_out(view: AnswerView, width: int) -> list[Content]:
             f"wrote {units.rate(view.decode_tps)} = ({units.count(view.tokens)} tokens - 1) / "
             f"{units.span(spans['decode'])}"
         )
-    if prompt is not None and prompt.reused:
-        saved = f"; about {units.span(prompt.saved_ns)} saved" if prompt.saved_ns is not None else ""
-        reused = (
-            f"reused {units.percent(prompt.reused / prompt.prompt)} = {units.count(prompt.reused)} / "
-            f"{units.count(prompt.prompt)} tokens of the prompt{saved}"
-        )
     if view.end_to_end_tps is not None:
         whole = (
             f"in all {units.rate(view.end_to_end_tps)} = {units.count(view.tokens)} tokens / "
             f"{units.span(view.total_ns)}, waiting included"
         )
-    rest = [Content.styled(words, MUTED).truncate(width, ellipsis=True) for words in (reading, writing, reused, whole)]
+    rest = [Content.styled(words, MUTED).truncate(width, ellipsis=True) for words in (reading, writing, whole)]
     return [Content("") if first is None else first.stylize(MUTED), *rest]

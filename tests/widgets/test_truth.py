@@ -7,7 +7,18 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace
 
-from homeai.events import AnyFact, ChunkProgress, EngineEnded, Fault, LoadFailed, Queued, Sample, Tokenised, Tokens
+from homeai.events import (
+    AnyFact,
+    ChunkProgress,
+    EngineEnded,
+    Fault,
+    LoadFailed,
+    LoadProgress,
+    Queued,
+    Sample,
+    Tokenised,
+    Tokens,
+)
 from homeai.metrics.fold import fold_all
 from homeai.metrics.view import load_view, view
 from tests.metrics import stories
@@ -68,6 +79,14 @@ def test_the_row_of_reading_counts_what_was_read_so_far_also_inside_a_chunk() ->
     assert "604 tok  261 tok/s" in row(WRITTEN, "prefill")
 
 
+def test_a_long_prompt_keeps_its_rate_where_there_is_room() -> None:
+    long = [replace(f, prompt=14_000) if isinstance(f, Tokenised) else f for f in READING]
+    answer = frame_of([*long[:-1], replace(long[-1], total=12_800)], 2500).answer
+    assert answer is not None
+    assert "256 of 12,800 tok  " in phase_lines(answer, 66)[6].plain
+    assert "256 of 12,800 tok  256 tok/s " in phase_lines(answer, 80)[6].plain
+
+
 def test_what_was_reused_is_filled_from_the_start() -> None:
     answer = frame_of(READING, 2500).answer
     assert answer is not None
@@ -97,6 +116,26 @@ def test_how_long_ago_is_said_roughly(seconds: int, words: str) -> None:
 def test_a_load_that_failed_says_why_before_the_first_question() -> None:
     failed = LoadFailed(at_ns=ms(300), load_id=1, fault=Fault(code="load_failed", message="It is [b]too large."))
     assert "Tiny could not be loaded: It is [b]too large." in panel(frame_of([*SESSION[:-1], failed]))
+
+
+@pytest.mark.parametrize(
+    ("progress", "words"),
+    [
+        (
+            LoadProgress(at_ns=ms(310), load_id=1, stage="file", done_bytes=40_000_000),
+            "loading  41 %  38.1 of 93.8 MiB  381 MiB/s  110 ms",
+        ),
+        (LoadProgress(at_ns=ms(310), load_id=1, stage="tensors", fraction=0.5), "placing the weights  50 %  110 ms"),
+        (LoadProgress(at_ns=ms(310), load_id=1, stage="context"), "making room for the context  110 ms"),
+        (LoadProgress(at_ns=ms(310), load_id=1, stage="warmup"), "warming up  110 ms"),
+    ],
+)
+def test_a_load_says_its_stage_and_how_far_it_is(progress: LoadProgress, words: str) -> None:
+    frame = frame_of([*SESSION[:4], progress], 320)
+    assert words in header_line(frame, 116).plain
+    assert words in panel(frame)
+    asked = frame_of([*SESSION[:4], progress, stories.submitted(315)], 320)
+    assert words in panel(asked)
 
 
 # --- after a stop -----------------------------------------------------------------------------------------------------
@@ -214,7 +253,6 @@ def test_the_main_figures_are_worked_out_with_their_own_numbers() -> None:
         "first token 2.31 s = prefill 2.31 (604 tok, 261/s) + rest 0.00",
         "read 261 tok/s = 604 new tokens / 2.31 s",
         "wrote 14.8 tok/s = (121 tokens - 1) / 8.11 s",
-        "reused 67 % = 1,200 / 1,804 tokens of the prompt; about 4.59 s saved",
         "in all 11.6 tok/s = 121 tokens / 10.4 s, waiting included",
     ]
 
