@@ -48,8 +48,6 @@ class ChatScreen(Screen[None]):
     def __init__(self, keys: Keys, number: int, submit: Submit, complete: Complete) -> None:
         super().__init__(id="chat")
         self._keys = keys
-        self._submit = submit
-        self._complete = complete
         self._number = number
         """The chat that is shown."""
         self._talks: dict[int, Conversation] = {}
@@ -58,6 +56,18 @@ class ChatScreen(Screen[None]):
         self._frame = Frame(SessionState())
         self._kept = Kept()
         self._alert: tuple[Fault, str] | None = None
+        # Kept, because facts may come while the screen is being built or taken down, when nothing finds them.
+        self._mark = Static("┃", id="mark", markup=False)
+        self._hint_lines = Lines(id="hint")
+        self.prompt = Prompt(
+            submit,
+            "ask something",
+            id="prompt",
+            complete=complete,
+            send_keys=keys.of("send"),
+            new_line_keys=keys.of("new_line"),
+        )
+        """Where the user types."""
         self._hint = ("", False)
         """What is said above the box, and whether a question is being changed in it."""
         self._now = Situation()
@@ -72,17 +82,10 @@ class ChatScreen(Screen[None]):
                 yield self._new_talk(self._number)
                 yield Lines(id="alert")
                 yield Lines(id="strip")
-                yield Lines(id="hint")
+                yield self._hint_lines
                 with Horizontal(id="ask"):
-                    yield Static("┃", id="mark", markup=False)
-                    yield Prompt(
-                        self._submit,
-                        "ask something",
-                        id="prompt",
-                        complete=self._complete,
-                        send_keys=self._keys.of("send"),
-                        new_line_keys=self._keys.of("new_line"),
-                    )
+                    yield self._mark
+                    yield self.prompt
             yield Lines(id="side")
         yield Lines(id="keys")
         yield Static("", id="too-small", markup=False)
@@ -122,11 +125,6 @@ class ChatScreen(Screen[None]):
         talk = self._talks[number] = Conversation(thoughts_key=thoughts_key, end_key=end_key)
         return talk
 
-    @property
-    def prompt(self) -> Prompt:
-        """Where the user types."""
-        return self.query_one("#prompt", Prompt)
-
     def show(self, frame: Frame, now: Situation, tabs: tuple[Tab, ...] = ()) -> None:
         """Show these figures, the keys that mean something, and the tabs where there are several chats."""
         if (len(tabs) > 1) != (len(self._tabs) > 1):
@@ -147,7 +145,7 @@ class ChatScreen(Screen[None]):
         """Say something above the box, or nothing; a sign before the box tells that a question is being changed."""
         if (words, editing) != self._hint:
             self._hint = (words, editing)
-            self.query_one("#mark", Static).update("✎" if editing else "┃")
+            self._mark.update("✎" if editing else "┃")
             self._draw_hint()
 
     def on_resize(self, event: events.Resize) -> None:
@@ -192,10 +190,10 @@ class ChatScreen(Screen[None]):
             alert.show(alert_lines(fault, self.query_one("#left").content_size.width - 4, tail))
 
     def _draw_hint(self) -> None:
-        words, lines = self._hint[0], self.query_one("#hint", Lines)
+        words, lines = self._hint[0], self._hint_lines
         lines.display = bool(words)
         if words:
-            width = self.query_one("#left").content_size.width - 4
+            width = self._mark.size.width + self.prompt.size.width
             # Words do not break within: a key's name may hold a hyphen.
             cut = wrap(words, max(width, 10), break_on_hyphens=False)[:MOST_HINT_LINES]
             lines.show([Content.styled(line, MUTED) for line in cut])
