@@ -131,7 +131,7 @@ def _remark(entry: Entry) -> str:
 
 
 def _show(session: Recorded, *, as_json: bool) -> None:
-    from homeai.metrics.contract import contract
+    from homeai.explain.contract import explained_contract
     from homeai.metrics.talks import talks
 
     entry, state = session.entry, session.state
@@ -141,7 +141,8 @@ def _show(session: Recorded, *, as_json: bool) -> None:
         say("homeai: A later version of homeai wrote this session: some of it may be missing here.")
     if as_json:
         answers = [
-            _asked(answer) | {"answer": contract(state, answer_id)} for answer_id, answer in state.answers.items()
+            _asked(answer) | {"answer": explained_contract(state, answer_id)}
+            for answer_id, answer in state.answers.items()
         ]
         write(json.dumps({"schema": 1, "session": _object(entry), "answers": answers}, allow_nan=False) + "\n")
         return
@@ -152,14 +153,17 @@ def _show(session: Recorded, *, as_json: bool) -> None:
 
 
 def _told(answer: AnswerState, *, several: bool, is_replaced: bool) -> str:
+    from homeai.journal.words import NOT_RECORDED
     from homeai.metrics.summary import summary_line
 
     asked, ended = answer.submitted, answer.ended
     chat = f"chat {asked.chat_id}, " if several and asked is not None else ""
     parts = ["", f"--- {chat}answer {answer.answer_id}{', replaced later' if is_replaced else ''}"]
+    wordless = answer.sitting is not None and answer.sitting.record == "no-text"
     if asked is not None:
-        parts += [f"> {line}" for line in (asked.prompt or "(not recorded)").split("\n")]
-    parts += ["", answer.answer_text.strip("\n") or "(no answer)", "", summary_line(answer)]
+        parts += [f"> {line}" for line in (asked.prompt or NOT_RECORDED).split("\n")]
+    nothing = NOT_RECORDED if wordless and answer.tokens.count else "(no answer)"
+    parts += ["", answer.answer_text.strip("\n") or nothing, "", summary_line(answer)]
     if ended is not None and ended.fault is not None:
         parts.append(f"{ended.fault.message} {ended.fault.help}".rstrip())
     return "\n".join(parts) + "\n"
