@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
 import stat
 import sys
 from pathlib import Path
@@ -109,7 +108,7 @@ def test_an_answer_that_was_killed_is_there_marked_interrupted(homeai: Homeai) -
 
     until(lambda: len(told().split()) > 5, "words in the record")
     seen = told()
-    running.process.send_signal(signal.SIGKILL)
+    running.process.kill()
     running.process.communicate()
     (entry,) = listed(homeai)
     assert (entry["interrupted"], entry["damage"]) == (1, None)
