@@ -17,6 +17,8 @@ from homeai.metrics.state import AnswerState, Loaded, Reading, SessionState
 
 TOKENS_MIN = 16
 """Tokens an answer must have before its speed says something."""
+LOST_MIN = 32
+"""Tokens that are read again without its being worth a word: an end that was spelled in another way."""
 USUAL_MIN = 3
 """Earlier answers before there is a usual speed."""
 
@@ -114,15 +116,14 @@ class AnswerContext:
 
     @cached_property
     def lost_tokens(self) -> int:
-        """Prompt tokens that were read again although the cache once held them."""
+        """Prompt tokens that were read again although the cache once held them; 0 for a few."""
         tokenised = self.answer.tokenised
         parting = tokenised.divergence if tokenised is not None else None
         if tokenised is None or parting is None:
             return 0
-        evaluated = self.answer.evaluated or 0
-        return max(
-            0, min(parting.held, tokenised.prompt, tokenised.reused + evaluated) - max(parting.at, tokenised.reused)
-        )
+        known_to = min(parting.held, tokenised.prompt, tokenised.reused + (self.answer.evaluated or 0))
+        lost = known_to - max(parting.at, tokenised.reused)
+        return lost if lost >= LOST_MIN else 0
 
     @cached_property
     def lost_ns(self) -> int:

@@ -215,6 +215,13 @@ def test_what_was_lost_is_no_part_of_the_long_prompt() -> None:
     assert "message 2, a question of yours, was changed" in lost.words
 
 
+def test_a_few_tokens_read_again_are_a_short_prompt_and_no_loss() -> None:
+    parting = Divergence(at=80, held=90, message=2, role="assistant", why="retokenised")
+    changes: dict[str, Any] = {"prompt": 92, "reused": 80, "prefill_ms": 60, "divergence": parting}
+    assert find("prefix_lost", **changes) is None
+    assert found("short_prompt", **changes).cost_ns == ms(60)
+
+
 @pytest.mark.parametrize(
     ("why", "words"),
     [

@@ -8,8 +8,6 @@ from homeai.explain.finding import Finding, Term
 from homeai.explain.rules import Rule
 from homeai.units import count, span
 
-LEAST_TOKENS = 32
-
 _SPEAKERS = {"system": "the system message", "user": "a question of yours", "assistant": "an answer"}
 
 
@@ -49,7 +47,7 @@ def _find(context: AnswerContext) -> Finding | None:
     tokenised = context.answer.tokenised
     parting = tokenised.divergence if tokenised is not None else None
     lost, cost_ns = context.lost_tokens, context.lost_ns
-    if parting is None or lost < LEAST_TOKENS or not cost_ns:
+    if parting is None or not lost or not cost_ns:
         return None
     why, help = _reason(parting)
     evaluated = context.answer.evaluated or lost

@@ -1,0 +1,73 @@
+"""`homeai why`: why an answer of a recorded session took as long as it did."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import textwrap
+
+from homeai.cli.console import write
+from homeai.cli.parser import Parser
+from homeai.errors import UsageError
+
+SUMMARY = "says why a recorded answer took as long as it did, with the sums"
+
+
+def parser() -> Parser:
+    """The command's arguments."""
+    made = Parser(
+        "homeai why",
+        SUMMARY,
+        usage="[SESSION[:ANSWER]] [--json]",
+        examples=(
+            "homeai why",
+            "homeai why last:2",
+            'homeai why "blue sky:1"',
+            "homeai why last --json | jq '.findings[].claim'",
+        ),
+        notes=(
+            "SESSION is last (the newest session, also without a name), the beginning of an id, part of a title, or a",
+            "file; ANSWER is the answer's number in it, and without one its last answer.",
+        ),
+    )
+    made.add_argument("session", metavar="SESSION[:ANSWER]", nargs="?", default="last", help="which answer")
+    made.add_argument("--json", action="store_true", help="print the answer's JSON object, with findings and why")
+    return made
+
+
+def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:  # noqa: ARG001 - what every command takes
+    """Print the explanation of one answer."""
+    from homeai.explain.contract import explained_contract
+    from homeai.explain.explanation import explain
+    from homeai.explain.text import as_text
+    from homeai.journal.library import Library
+    from homeai.places import cache_dir, data_dir
+
+    name, colon, number = arguments.session.rpartition(":")
+    if not colon or not (number.isascii() and number.isdigit()):
+        name, number = arguments.session, ""
+    with Library(data_dir(), cache_dir()) as library:
+        state = library.read(library.find(name)).state
+    if not state.answers:
+        raise UsageError("That session has no answer.", code="no_answer")
+    answer_id = int(number) if number else max(state.answers)
+    if answer_id not in state.answers:
+        known = ", ".join(map(str, state.answers))
+        raise UsageError(f"That session has no answer {answer_id}.", code="no_answer", help=f"It has {known}.")
+    if arguments.json:
+        write(json.dumps(explained_contract(state, answer_id), allow_nan=False) + "\n")
+        return 0
+    text = as_text(explain(state, answer_id)) or "Nothing was recorded that could explain it."
+    write(_wrapped(text))
+    return 0
+
+
+def _wrapped(text: str) -> str:
+    """Each line within the terminal, what belongs to a finding under it."""
+    width = max(40, min(100, shutil.get_terminal_size().columns))
+    lines = []
+    for line in text.split("\n"):
+        indent = "  " if line.startswith(("- ", "! ", "  ")) else ""
+        lines.append(textwrap.fill(line, width, subsequent_indent=indent, break_long_words=False))
+    return "\n".join(lines) + "\n"

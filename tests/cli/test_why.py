@@ -1,0 +1,42 @@
+"""`homeai why`, over a session that the program recorded itself."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cli.conftest import Homeai
+
+
+@pytest.fixture
+def recorded(homeai: Homeai) -> Homeai:
+    talk = b"tokens=30 prompt=900 prefill_rate=1000 rate=100\ntokens=20 say=Yes.\n"
+    assert homeai.run("chat", "--plain", stdin=talk).status == 0
+    return homeai
+
+
+def test_the_last_answer_of_the_last_session(recorded: Homeai) -> None:
+    done = recorded.run("why")
+    assert done.status == 0, done.err
+    assert done.out.startswith("Waited ")
+    assert recorded.run("why", "last:2").out == done.out
+
+
+def test_one_answer_by_its_number_with_its_sum(recorded: Homeai) -> None:
+    out = recorded.run("why", "last:1", COLUMNS="80").out
+    assert "reading 900 new prompt tokens" in " ".join(out.split())
+    assert "Time to the first token:" in out
+    assert "\nThe wait\n" in out
+    assert max(map(len, out.splitlines())) <= 80
+
+
+def test_as_json_it_is_the_answers_object(recorded: Homeai) -> None:
+    told = recorded.run("why", "last:1", "--json").object()
+    assert told["answer_id"] == 1
+    assert "long_prompt" in [finding["rule"] for finding in told["findings"]]
+
+
+def test_what_is_not_there_is_said(recorded: Homeai) -> None:
+    done = recorded.run("why", "last:7")
+    assert done.status == 2
+    assert "has no answer 7. It has 1, 2." in done.err
+    assert "There is no session" in recorded.run("why", "nothing like it").err
