@@ -45,8 +45,9 @@ _LOCK_TRIES, _LOCK_PAUSE_S = 3, 0.05
 class Journal:
     """The one writer of a session's record.
 
-    The file of a new session is made at its first question: a session without any leaves none. What happens to the
-    disk never reaches the session: when a write fails, recording ends, and what was written before stays whole.
+    The file of a new session is made at its first question, and that of an earlier one is added to at the first of the
+    new sitting: without any, nothing is left. What happens to the disk never reaches the session: when a write fails,
+    recording ends, and what was written before stays whole.
 
     Args:
         folder: Where new records go, in a folder for each month; both are made when needed, for the user alone.
@@ -136,7 +137,8 @@ class Journal:
 
     def _hold(self, held: list[AnyFact], kept: tuple[AnyFact, ...]) -> bool:
         """Keep facts until there is a question; False when there is one, and all may be written."""
-        if self._descriptor is None and not isinstance(kept[-1], Submitted):
+        names_it = self._descriptor is not None and isinstance(kept[-1], Renamed)
+        if not (names_it or isinstance(kept[-1], Submitted)):
             if len(held) < HELD_MOST or not isinstance(kept[-1], LoadProgress | Sample):
                 held += kept
             return True

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from homeai.errors import HomeaiError
-from homeai.events import AnyFact, Ended, Fault, LoadProgress, Sample, SessionStarted, Submitted, Tokens
+from homeai.events import AnyFact, Ended, Fault, LoadProgress, Renamed, Sample, SessionStarted, Submitted, Tokens
 from homeai.journal import writer
 from homeai.journal.naming import records
 from homeai.journal.reader import read
@@ -279,7 +279,8 @@ def test_another_sitting_begins_on_a_clean_line(tmp_path: Path, cut: int) -> Non
     path = written(tmp_path, facts)
     content = path.read_bytes()
     path.write_bytes(content[:-cut])
-    later = [SessionStarted(at_ns=5, session="s-1", started_at="2026-12-01T08:00:00+01:00", app_version="1")]
+    started = SessionStarted(at_ns=5, session="s-1", started_at="2026-12-01T08:00:00+01:00", app_version="1")
+    later: list[AnyFact] = [started, stories.submitted(1000, 2)]
     journal = Journal.continued(path)
     for fact in later:
         journal.put(fact)
@@ -293,6 +294,22 @@ def test_another_sitting_begins_on_a_clean_line(tmp_path: Path, cut: int) -> Non
         last = content[content[:-1].rfind(b"\n") + 1 : -cut]
         assert aside.read_bytes() == last + b"\n"
         assert stat.S_IMODE(aside.stat().st_mode) == 0o600
+
+
+def test_a_sitting_without_a_question_adds_nothing_but_a_new_title(tmp_path: Path) -> None:
+    path = written(tmp_path, stories.whole_session())
+    before = path.read_bytes()
+    journal = Journal.continued(path)
+    for fact in stories.session_facts():
+        journal.put(fact)
+    journal.close()
+    assert path.read_bytes() == before
+    journal = Journal.continued(path)
+    for fact in stories.session_facts():
+        journal.put(fact)
+    journal.put(Renamed(at_ns=1, title="A title"))
+    journal.close()
+    assert fold_all(facts_of(path)[0]).title == "A title"
 
 
 def test_whole_records_at_a_damaged_end_stay(tmp_path: Path) -> None:
