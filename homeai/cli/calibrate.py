@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from homeai.models.modelfile import ModelFile
     from homeai.settings import Settings
 
+DISTURBED = 0.25
+"""How much longer the median repeat may take than the first quartile: on a machine at rest it is 2 to 5 %."""
+
 SUMMARY = "measures what this machine can do with a model, so that every answer can be explained and compared with it"
 
 
@@ -75,6 +78,8 @@ def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:
             write(line + "\n")
     if unwritten is not None:
         raise HomeaiError(f"The result could not be written to {file}: {unwritten.strerror or unwritten}.")
+    if found.noise is not None and found.noise > DISTURBED:
+        say("homeai: Other programs disturbed the measurement; it is better made again when they rest.")
     say("homeai: Kept. Answers of this model are compared with it from now on.")
     return 0
 
@@ -173,6 +178,7 @@ def _object(found: Ceilings, loaded: LoadEnded) -> dict[str, Any]:
             "read_bytes_per_s": found.read_bytes_per_s,
             "threads": found.threads,
             "layers_offloaded": found.layers_offloaded,
+            "noise": found.noise,
             "measured_at": found.measured_at,
         },
         "fit": None

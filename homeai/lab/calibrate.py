@@ -113,10 +113,8 @@ class _Bench:
         self._measure_sizes()
         self._measure_behind_context(engine)
         found = Ceilings(
-            steps=tuple(
-                Step(tokens=tokens, depth=depth, took_ns=nearest_rank(sorted(spans), 0.25))
-                for (tokens, depth), spans in sorted(self._took.items(), key=lambda item: item[0][::-1])
-            ),
+            steps=self._steps(),
+            noise=self._noise(),
             read_bytes_per_s=self._read_memory(engine),
             threads=engine.threads,
             layers_offloaded=engine.layers_offloaded,
@@ -139,9 +137,25 @@ class _Bench:
                     sizes = sizes[: sizes.index(tokens)]
                     break
 
+    def _steps(self) -> tuple[Step, ...]:
+        """What was measured. Fewer tokens never take longer than more: what is slower than the next was disturbed."""
+        steps: list[Step] = []
+        least: dict[int, int] = {}
+        for (tokens, depth), spans in sorted(self._took.items(), key=lambda item: -item[0][0]):
+            if spans:
+                least[depth] = min(nearest_rank(sorted(spans), 0.25), least.get(depth, 1 << 62))
+                steps.append(Step(tokens=tokens, depth=depth, took_ns=least[depth]))
+        return tuple(sorted(steps, key=lambda step: (step.depth, step.tokens)))
+
+    def _noise(self) -> float | None:
+        """How much longer the median repeat of one token took than the first quartile."""
+        spans = self._took.get((1, 0))
+        return median(spans) / nearest_rank(sorted(spans), 0.25) - 1 if spans and len(spans) > 3 else None
+
     def _repeats(self, tokens: int) -> int:
         """Up to eight of one token and fewer of more, together at most 2 % of the budget."""
-        return max(1, min(8 // tokens, self._budget_ns // 50 // (self._single_ns * tokens)))
+        single_ns = min(self._took.get((1, 0)) or [self._single_ns])
+        return max(1, min(8 // tokens, self._budget_ns // 50 // (single_ns * tokens)))
 
     def _measure_behind_context(self, engine: EngineFacts) -> None:
         largest = max((tokens for tokens, _ in self._took), default=1)

@@ -46,6 +46,7 @@ def test_all_sizes_are_measured_and_described(model: ModelFile) -> None:
     form = fit(found.steps)
     assert form is not None
     assert (form.form, round(form.fixed_ns), round(form.per_token_ns)) == ("sum", 1_000_000, 100_000)
+    assert found.noise == 0.0
     assert found.read_bytes_per_s is not None
     assert found.threads == loaded.engine.threads
     assert seen[0].what == "loading the model"
@@ -57,6 +58,18 @@ def test_all_sizes_are_measured_and_described(model: ModelFile) -> None:
 def test_what_does_not_fit_into_the_budget_is_left_out(model: ModelFile) -> None:
     found, _ = calibrate(settings(2), model, budget_s=0.0, tell=ignore)
     assert [(step.tokens, step.depth) for step in found.steps] == [(1, 0), (2, 0), (4, 0)]
+
+
+def test_what_was_disturbed_takes_no_longer_than_more_tokens_do(model: ModelFile, tmp_path: Path) -> None:
+    made = calibrating._Bench(settings(2), model, 1.0, ignore, None)
+    made._took.update({(1, 0): [2_000], (2, 0): [20], (4, 0): [28, 40, 30], (1, 1024): [30]})
+    assert [(step.tokens, step.depth, step.took_ns) for step in made._steps()] == [
+        (1, 0, 20),
+        (2, 0, 20),
+        (4, 0, 28),
+        (1, 1024, 30),
+    ]
+    made.session.close()
 
 
 def test_a_failed_load_is_told(model: ModelFile, monkeypatch: pytest.MonkeyPatch) -> None:
