@@ -189,6 +189,9 @@ class Ceilings(Part, frozen=True, kw_only=True):
     """What this machine can do with one model, as it was measured."""
 
     steps: tuple[Step, ...] = ()
+    written_ns: int | None = None
+    written_depth: int = 0
+    """What a token of a real answer took, choosing it and its text included, behind so many tokens on average."""
     read_bytes_per_s: float | None = None
     """How fast all cores together read main memory; None where the model is not in main memory alone."""
     noise: float | None = None

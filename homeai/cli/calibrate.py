@@ -138,7 +138,7 @@ def _table(found: Ceilings) -> str:
 def _meaning(found: Ceilings, loaded: LoadEnded) -> list[str]:
     """What the figures say, in plain words."""
     from homeai.metrics.roofline import BANDWIDTH_BOUND, bandwidth_use, fit
-    from homeai.units import percent, size, span
+    from homeai.units import count, percent, rate, size, span
 
     lines: list[str] = []
     form = fit(found.steps)
@@ -151,6 +151,11 @@ def _meaning(found: Ceilings, loaded: LoadEnded) -> list[str]:
         lines.append(
             f"A computation takes at least {span(form.floor_ns)}, and {span(form.per_token_ns)} for each token where "
             "there are many: here the arithmetic of few tokens hides behind reading the weights."
+        )
+    if found.written_ns is not None:
+        lines.append(
+            f"An answer is written at {rate(1e9 / found.written_ns)}, {span(found.written_ns)} a token, behind "
+            f"{count(found.written_depth)} tokens of context."
         )
     single = next((step.took_ns for step in found.steps if (step.tokens, step.depth) == (1, 0)), None)
     shape = loaded.model.shape
@@ -178,6 +183,8 @@ def _object(found: Ceilings, loaded: LoadEnded) -> dict[str, Any]:
             "read_bytes_per_s": found.read_bytes_per_s,
             "threads": found.threads,
             "layers_offloaded": found.layers_offloaded,
+            "written_ms": None if found.written_ns is None else found.written_ns / 1e6,
+            "written_depth": found.written_depth,
             "noise": found.noise,
             "measured_at": found.measured_at,
         },

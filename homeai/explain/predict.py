@@ -15,7 +15,7 @@ from homeai.events import Ceilings, EngineFacts, Expected, Tokenised
 from homeai.metrics.phases import decode_parts
 from homeai.metrics.quantities import decode_tps, ttft
 from homeai.metrics.quantities.prefill_tps import EVALUATED_MIN
-from homeai.metrics.roofline import prefill_ns, step_ns
+from homeai.metrics.roofline import prefill_ns, token_ns
 from homeai.metrics.state import AnswerState, SessionState
 
 TOKENS_AHEAD = 64
@@ -71,12 +71,11 @@ def predict(state: SessionState, *, new_tokens: int, reused_tokens: int) -> Pred
     ceilings = state.ceilings.get(loaded.ended.model.path)
     if ceilings is not None and _same_engine(ceilings, engine) and ceilings.steps:
         reading = prefill_ns(ceilings, new_tokens, reused_tokens, engine.ubatch or 512)
-        single = step_ns(ceilings, 1, depth)
-        beside = _beside_ns(earlier)
+        each = token_ns(ceilings, depth, _beside_ns(earlier))
         return Prediction(
             basis="calibration",
             prefill_ns=None if reading is None else round(reading),
-            decode_tps=None if single is None else 1e9 / (single + beside),
+            decode_tps=None if each is None else 1e9 / each,
         )
     reading_each, writing_each = _reading_ns(earlier), _writing_ns(earlier)
     if reading_each is None and writing_each is None:

@@ -17,9 +17,21 @@ from typing import TypeVar
 
 from homeai.clock import now_ns, wall_clock
 from homeai.errors import BrokenModelError, EngineError, ExitCode, exit_code_of
-from homeai.events import AnyFact, Ceilings, EngineEnded, EngineFacts, Fault, LoadEnded, LoadFailed, Measured, Step
+from homeai.events import (
+    AnyFact,
+    Ceilings,
+    Ended,
+    EngineEnded,
+    EngineFacts,
+    Fault,
+    LoadEnded,
+    LoadFailed,
+    Measured,
+    Sampler,
+    Step,
+)
 from homeai.lab.memory_read import read_bytes_per_s
-from homeai.metrics.gaps import nearest_rank
+from homeai.metrics.gaps import gaps_ns, nearest_rank
 from homeai.models.modelfile import ModelFile
 from homeai.session import Session
 from homeai.settings import Settings
@@ -30,10 +42,16 @@ LEAST = 4
 """Sizes up to here are measured in any case: with fewer nothing could be said."""
 
 ROUNDS = 5
+ANSWERS, WRITTEN = 3, 64
+"""Answers that are written, and how many tokens each may have."""
+LEAST_GAPS = 16
+
 DEPTH = 1024
 """Tokens of context behind which the smallest and the largest size are measured once more."""
 
-F = TypeVar("F", LoadEnded, Measured)
+F = TypeVar("F", LoadEnded, Measured, Ended)
+
+_TASK = "Write a long story about an old house by a river, and go on for many pages."
 
 _TICK_S = 0.1
 _DEPTH_SHARE = 0.3
@@ -111,9 +129,12 @@ class _Bench:
         # The first ones settle clocks and caches; how long they took only says how often others can be repeated.
         self._single_ns = max(min(self._took.pop((1, 0)) or [1]), 1)
         self._measure_sizes()
+        written_ns, written_depth = self._write()
         self._measure_behind_context(engine)
         found = Ceilings(
             steps=self._steps(),
+            written_ns=written_ns,
+            written_depth=written_depth,
             noise=self._noise(),
             read_bytes_per_s=self._read_memory(engine),
             threads=engine.threads,
@@ -166,6 +187,27 @@ class _Bench:
             return
         self._measure(1, depth=depth, repeats=12)
         self._measure(largest, depth=depth, repeats=2)
+
+    def _write(self) -> tuple[int | None, int]:
+        """Have some answers written: what a token takes, single late ones left out, and behind how many."""
+        gaps: list[int] = []
+        depths: list[float] = []
+        sampler = Sampler(temperature=0.0, max_tokens=WRITTEN)
+        for number in range(ANSWERS):
+            if number and self._passed_ns() > self._budget_ns * (1 - _DEPTH_SHARE / 2):
+                break
+            answer_id = self.session.ask(self.session.open_chat(), f"{number}. {_TASK}", sampler=sampler)
+            while self._wait(Ended, "writing an answer").answer_id != answer_id:
+                pass
+            answer = self.session.state.answers[answer_id]
+            if answer.tokenised is not None:
+                gaps += gaps_ns(answer.tokens)
+                depths.append(answer.tokenised.prompt + answer.tokens.count / 2)
+        if len(gaps) < LEAST_GAPS:
+            return None, 0
+        limit_ns = 2 * median(gaps)
+        usual = [gap for gap in gaps if gap <= limit_ns]
+        return round(sum(usual) / len(usual)), round(sum(depths) / len(depths))
 
     def _read_memory(self, engine: EngineFacts) -> float | None:
         if engine.layers_offloaded:

@@ -149,6 +149,18 @@ def step_ns(ceilings: Ceilings, tokens: int, depth: float) -> float | None:
     return base + max(0.0, _depth_ns(ceilings, tokens)) * depth
 
 
+def token_ns(ceilings: Ceilings, depth: float, beside_ns: float = 0.0) -> float | None:
+    """How long a token of an answer takes behind `depth` tokens.
+
+    From a real answer where one was measured: between its steps the engine does more than compute, and starts each one
+    anew. Else from a step by itself, with `beside_ns` for choosing the token and its text.
+    """
+    if ceilings.written_ns is not None:
+        return ceilings.written_ns + max(0.0, _depth_ns(ceilings, 1)) * (depth - ceilings.written_depth)
+    single = step_ns(ceilings, 1, depth)
+    return None if single is None else single + beside_ns
+
+
 def prefill_ns(ceilings: Ceilings, tokens: int, depth: int, ubatch: int) -> float | None:
     """How long a prompt of `tokens` new tokens behind `depth` reused ones takes, read `ubatch` at a time."""
     total, done = 0.0, 0

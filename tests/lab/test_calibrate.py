@@ -47,6 +47,8 @@ def test_all_sizes_are_measured_and_described(model: ModelFile) -> None:
     assert form is not None
     assert (form.form, round(form.fixed_ns), round(form.per_token_ns)) == ("sum", 1_000_000, 100_000)
     assert found.noise == 0.0
+    # The script writes 500 tokens a second.
+    assert found.written_ns is None or 1_500_000 < found.written_ns < 20_000_000
     assert found.read_bytes_per_s is not None
     assert found.threads == loaded.engine.threads
     assert seen[0].what == "loading the model"

@@ -14,6 +14,7 @@ from homeai.metrics.roofline import (
     kv_bytes_per_token,
     prefill_ns,
     step_ns,
+    token_ns,
 )
 
 LLAMA_7B_Q4 = 3.782e9
@@ -110,6 +111,15 @@ def test_a_long_prompt_is_read_in_micro_batches_each_behind_the_last() -> None:
     assert prefill_ns(CEILINGS, 1024, 0, 512) == pytest.approx(2000e6 + 512 * 0.512e6)
     assert prefill_ns(CEILINGS, 0, 0, 512) == 0
     assert prefill_ns(Ceilings(), 5, 0, 512) is None
+
+
+def test_a_token_of_an_answer_takes_what_a_real_one_took() -> None:
+    written = Ceilings(steps=CEILINGS.steps, written_ns=13_000_000, written_depth=100)
+    assert token_ns(written, 100, 5.0) == 13e6
+    assert token_ns(written, 600) == 14e6
+    # Without one it is a step and what comes beside it.
+    assert token_ns(CEILINGS, 500, 400_000) == 11.4e6
+    assert token_ns(Ceilings(), 0) is None
 
 
 def test_the_best_rate_is_that_of_the_best_step() -> None:
