@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
+import textwrap
 from typing import TYPE_CHECKING
 
 from homeai.cli.console import Lines, Passing, say, write
@@ -51,9 +53,9 @@ def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:  # noqa: ARG0
     if words is None:
         raise HomeaiError("Neither pip nor uv is there to install with.", help=f"{sys.executable} -m ensurepip")
     command = builds.shown(choice.build, words)
-    write(f"The build for this machine: {choice.build.title}, because {choice.reason}.\n")
+    _tell(f"The build for this machine: {choice.build.title}, because {choice.reason}.")
     if choice.note:
-        write(f"{choice.note}\n")
+        _tell(choice.note)
     if fits and arguments.build is None:
         write("What is installed works and suits this machine: there is nothing to do.\n")
         return ExitCode.OK
@@ -68,6 +70,11 @@ def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:  # noqa: ARG0
     where = ", ".join(device.name for device in loaded.engine.devices if device.layers) if loaded is not None else ""
     write(f"The new build works{f' on {where}' if where else ''}. homeai doctor shows all of it.\n")
     return ExitCode.OK
+
+
+def _tell(text: str) -> None:
+    """Write a paragraph, wrapped; a command goes out as it is, to be copied."""
+    write(textwrap.fill(text, max(40, min(100, shutil.get_terminal_size().columns))) + "\n")
 
 
 def _choice(named: str | None) -> tuple[Choice, bool]:
@@ -94,8 +101,6 @@ def _choice(named: str | None) -> tuple[Choice, bool]:
 
 
 def _require_tools(choice: Choice) -> None:
-    import shutil
-
     build = choice.build
     if build.tool and shutil.which(build.tool) is None:
         raise HomeaiError(f"{build.tool} is not installed.", help=f"It comes with {build.tool_from}.")

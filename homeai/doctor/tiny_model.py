@@ -11,30 +11,31 @@ import struct
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-_WIDTH, _HEADS, _LAYERS, _WIDEST = 256, 4, 2, 512
+_HEAD = 64  # numbers of one key
 _TEMPLATE = "{% for message in messages %}{{ message['content'] }}\n{% endfor %}"
 _F32, _Q8_0 = 0, 8
+_CONTROL = 2  # tokens of no text
 _ALIGNMENT = 32
 _BLOCK = 32  # numbers that share a scale in Q8_0
 
 Value = int | float | str | Sequence[int] | Sequence[str]
 
 
-def write_tiny_model(path: Path) -> Path:
-    """Write it and return its path; raises `OSError`."""
+def write_tiny_model(path: Path, *, width: int = 256, widest: int = 512, layers: int = 2, context: int = 512) -> Path:
+    """Write it and return its path; raises `OSError`. Other sizes than these are for trying a GPU out."""
     tokens = ["<s>", "</s>", *_byte_spelling()]
     values: dict[str, Value] = {
         "general.architecture": "llama",
         "general.name": "homeai self-test",
         "general.file_type": 7,
-        "llama.block_count": _LAYERS,
-        "llama.context_length": 512,
-        "llama.embedding_length": _WIDTH,
-        "llama.feed_forward_length": _WIDEST,
-        "llama.attention.head_count": _HEADS,
-        "llama.attention.head_count_kv": _HEADS,
+        "llama.block_count": layers,
+        "llama.context_length": context,
+        "llama.embedding_length": width,
+        "llama.feed_forward_length": widest,
+        "llama.attention.head_count": width // _HEAD,
+        "llama.attention.head_count_kv": width // _HEAD,
         "llama.attention.layer_norm_rms_epsilon": 1e-5,
-        "llama.rope.dimension_count": _WIDTH // _HEADS,
+        "llama.rope.dimension_count": _HEAD,
         "llama.vocab_size": len(tokens),
         "tokenizer.ggml.model": "gpt2",
         "tokenizer.ggml.pre": "gpt-2",
@@ -46,14 +47,14 @@ def write_tiny_model(path: Path) -> Path:
         "tokenizer.chat_template": _TEMPLATE,
     }
     matrices = {"token_embd.weight": len(tokens), "output.weight": len(tokens)}
-    shapes: dict[str, tuple[int, ...]] = {"output_norm.weight": (_WIDTH,)}
-    shapes |= {name: (_WIDTH, rows) for name, rows in matrices.items()}
-    for layer in range(_LAYERS):
+    shapes: dict[str, tuple[int, ...]] = {"output_norm.weight": (width,)}
+    shapes |= {name: (width, rows) for name, rows in matrices.items()}
+    for layer in range(layers):
         block = f"blk.{layer}."
-        shapes |= {f"{block}{part}_norm.weight": (_WIDTH,) for part in ("attn", "ffn")}
-        shapes |= {f"{block}attn_{part}.weight": (_WIDTH, _WIDTH) for part in ("q", "k", "v", "output")}
-        shapes |= {f"{block}ffn_{part}.weight": (_WIDTH, _WIDEST) for part in ("gate", "up")}
-        shapes[f"{block}ffn_down.weight"] = (_WIDEST, _WIDTH)
+        shapes |= {f"{block}{part}_norm.weight": (width,) for part in ("attn", "ffn")}
+        shapes |= {f"{block}attn_{part}.weight": (width, width) for part in ("q", "k", "v", "output")}
+        shapes |= {f"{block}ffn_{part}.weight": (width, widest) for part in ("gate", "up")}
+        shapes[f"{block}ffn_down.weight"] = (widest, width)
     path.write_bytes(_gguf(values, shapes))
     return path
 
@@ -68,6 +69,10 @@ def _gguf(values: Mapping[str, Value], shapes: Mapping[str, tuple[int, ...]]) ->
         kind = _F32 if len(shape) == 1 else _Q8_0
         head.append(_text(name) + struct.pack(f"<I{len(shape)}QIQ", len(shape), *shape, kind, offset))
         weights = struct.pack(f"<{shape[0]}f", *[1.0] * shape[0]) if kind == _F32 else _quantised(shape, numbers)
+        if name == "output.weight":
+            # The rows of the two control tokens: it never ends by itself.
+            silent = _CONTROL * shape[0] // _BLOCK * (_BLOCK + 2)
+            weights = bytes(silent) + weights[silent:]
         data.append(weights + bytes(-len(weights) % _ALIGNMENT))
         offset += len(data[-1])
     header = b"".join(head)

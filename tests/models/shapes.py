@@ -48,6 +48,7 @@ def write_shape(
     writer.add_array("tokenizer.ggml.merges", list(merges))
     writer.add_uint32("tokenizer.ggml.bos_token_id", tokens.index("<s>"))
     writer.add_uint32("tokenizer.ggml.eos_token_id", tokens.index("<|im_end|>"))
+    writer.add_string("tokenizer.chat_template", tiny.CHATML)
     number_type = getattr(gguf.GGMLQuantizationType, kind)
 
     def add(name: str, rows: int, columns: int) -> None:

@@ -42,7 +42,7 @@ class LlamaCppBackend:
             backend="llama.cpp",
             build=library.BUILD,
             system_info=library.system_info(),
-            gpu_offload=bool(library.api.llama_supports_gpu_offload()),
+            gpu_offload=library.can_use_gpu(),
             devices=self._devices,
         )
 

@@ -39,6 +39,9 @@ BUILD = version("llama-cpp-python")
 LogSink = Callable[[int, str], None]
 """Called with ggml's level (1 debug, 2 info, 3 warning, 4 error, 5 goes on with the last line) and the text."""
 
+_NO_GPU = (b"CPU", b"BLAS", b"RPC", b"zDNN")
+"""Backends that are none of a GPU's."""
+
 _DEVICE_TYPES = ("cpu", "gpu", "igpu", "accel")
 
 _log_callback: Any = None
@@ -94,6 +97,15 @@ def load_backends(folder: Path) -> None:
 def system_info() -> str:
     """The instruction sets and features this build uses, in llama.cpp's own words."""
     return str(api.llama_print_system_info().decode("utf-8", "replace")).strip()
+
+
+def can_use_gpu() -> bool:
+    """Whether this build has a backend for GPUs; `llama_supports_gpu_offload` only says if one is visible now."""
+    base = _loader.load_shared_library("ggml-base", _ggml.libggml_base_path)
+    count = _typed(_ggml.libggml.ggml_backend_reg_count, ctypes.c_size_t)
+    get = _typed(_ggml.libggml.ggml_backend_reg_get, ctypes.c_void_p, ctypes.c_size_t)
+    name = _typed(base.ggml_backend_reg_name, ctypes.c_char_p, ctypes.c_void_p)
+    return any(name(get(index)) not in _NO_GPU for index in range(count()))
 
 
 def devices() -> tuple[Device, ...]:

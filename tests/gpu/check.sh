@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# Verifies offload, probes and phases on a machine with a GPU, in under 8 minutes and without a network.
+#
+#   tests/gpu/check.sh pack      here, with a network: collects into .gpu/ what the other machine lacks (45 MB)
+#   tests/gpu/check.sh           there, in the same tree: runs the check; its exit code says whether all holds
+#   CUDA=1 tests/gpu/check.sh    there, with nvcc: builds the CUDA backend first (sm_90 only; 4 to 8 minutes of 16 cores)
+#
+# Without CUDA=1 the GPU is used through Vulkan, which needs the maker's Vulkan driver there. The pieces are: the engine's
+# package as it is installed here, the Vulkan backend that build_vulkan.sh makes, wheels for the other machine's Python
+# (PYTHON_VERSION, 3.12), the Vulkan loader, and ggml's sources. The model is made on the spot.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+pack=$PWD/.gpu
+
+if [ "${1:-}" = pack ]; then
+  rm -rf "$pack"
+  mkdir -p "$pack"/{site,backends,wheels,debs}
+  cp "$(bash tests/gpu/build_vulkan.sh)/libggml-vulkan.so" "$pack/backends/"
+  python=${PYTHON:-.venv/bin/python}
+  package=$("$python" -c 'import importlib.util as u; print(next(iter(u.find_spec("llama_cpp").submodule_search_locations)))')
+  cp -r "$package" "$package"/../llama_cpp_python-*.dist-info "$pack/site/"
+  # Each library is there under three names; the loader goes by the one with the single digit, the bindings by none.
+  find "$pack/site/llama_cpp/lib" -name '*.so.*.*' -delete
+  rm -rf "$pack/site/llama_cpp/server" "$pack/site/llama_cpp/lib/"libmtmd*
+  python3 -m pip download --quiet --only-binary :all: --no-deps --dest "$pack/wheels" \
+    --python-version "${PYTHON_VERSION:-3.12}" --implementation cp --platform manylinux_2_28_x86_64 \
+    --platform manylinux_2_17_x86_64 --platform manylinux2014_x86_64 --platform manylinux_2_12_x86_64 \
+    --platform manylinux2010_x86_64 msgspec psutil nvidia-ml-py platformdirs jinja2 markupsafe
+  (cd "$pack/debs" && apt-get download -qq libvulkan1) || echo "libvulkan1 could not be had: the other machine needs it" >&2
+  sources=$(mktemp -d)
+  python3 -m pip download --quiet --no-deps --no-binary llama-cpp-python --dest "$sources" llama-cpp-python==0.3.36
+  tar xzf "$sources"/*.tar.gz -C "$sources"
+  tar czf "$pack/ggml.tar.gz" -C "$sources"/llama_cpp_python-*/vendor/llama.cpp ggml
+  rm -rf "$sources"
+  # 64 MiB is what goes over in one piece.
+  find "$pack" -size +64M -exec echo "too large to carry:" {} + >&2
+  du -sh "$pack"
+  exit
+fi
+
+[ -d "$pack/site" ] || { echo "there is no .gpu/: run tests/gpu/check.sh pack where there is a network" >&2; exit 2; }
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+python3 -m pip install --quiet --no-index --no-deps --no-compile --target "$work/site" "$pack"/wheels/*.whl
+for deb in "$pack"/debs/*.deb; do [ -e "$deb" ] && dpkg -x "$deb" "$work/debs"; done
+export PYTHONPATH=$work/site:$pack/site:$PWD HOMEAI_STATE_DIR=$work/state HOMEAI_DATA_DIR=$work/data
+export LD_LIBRARY_PATH=$work/debs/usr/lib/x86_64-linux-gnu:${LD_LIBRARY_PATH:-}
+# The driver's description of itself lies elsewhere in some containers.
+icd=/usr/local/nvidia/share/vulkan/icd.d/nvidia_icd.json
+if [ -e "$icd" ]; then export VK_DRIVER_FILES=$icd; fi
+
+export HOMEAI_BACKENDS_DIR=$pack/backends
+if [ "${CUDA:-}" = 1 ]; then
+  tar xzf "$pack/ggml.tar.gz" -C "$work"
+  cmake -S "$work/ggml" -B "$work/cuda" -DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=ON -DGGML_BACKEND_DL=ON \
+    -DGGML_CPU=OFF -DGGML_CUDA=ON -DGGML_NATIVE=OFF -DCMAKE_CUDA_ARCHITECTURES=90 >"$work/log" || { tail -20 "$work/log"; exit 1; }
+  cmake --build "$work/cuda" --target ggml-cuda -j "$(nproc)" >"$work/log" 2>&1 || { tail -20 "$work/log"; exit 1; }
+  mkdir "$work/backends"
+  find "$work/cuda" -name 'libggml-cuda.so' -exec cp {} "$work/backends/" \;
+  export HOMEAI_BACKENDS_DIR=$work/backends
+fi
+nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv || true
+timeout 420 python3 tests/gpu/check.py
