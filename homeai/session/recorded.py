@@ -9,6 +9,7 @@ from typing import Any, Literal
 from homeai.clock import now_ns
 from homeai.events import AnyFact, Fault, Notice
 from homeai.journal.writer import Journal
+from homeai.metrics.state import SessionState
 from homeai.session.session import Session
 
 Record = Literal["full", "no-text", "off"]
@@ -36,14 +37,37 @@ class RecordedSession(Session):
         record: What of it: all, all but the words, or nothing.
         folder: Where records are.
         on_fact: See `Session`; told after the record.
+        continues: The record of an earlier sitting, which this one goes on with.
         more: What else a `Session` takes.
+
+    Raises:
+        HomeaiError: The earlier record cannot be read or written to, `session_in_use` among the reasons.
     """
 
-    def __init__(self, *, record: Record, folder: Path, on_fact: Callable[[AnyFact], None], **more: Any) -> None:
+    def __init__(
+        self,
+        *,
+        record: Record,
+        folder: Path,
+        on_fact: Callable[[AnyFact], None],
+        continues: Path | None = None,
+        **more: Any,
+    ) -> None:
         self._listener = on_fact
-        self.journal = None if record == "off" else Journal(folder, record=record, on_trouble=self._tell_trouble)
+        self.journal: Journal | None = None
         """Where it is recorded; None when it is not."""
-        super().__init__(on_fact=self._tell, **more)
+        if record != "off" and continues is not None:
+            self.journal = Journal.continued(continues, record=record, on_trouble=self._tell_trouble)
+        elif record != "off":
+            self.journal = Journal(folder, record=record, on_trouble=self._tell_trouble)
+        try:
+            # Only now: as long as another homeai had the record, it might have grown.
+            earlier = None if continues is None else _state_of(continues)
+            super().__init__(on_fact=self._tell, earlier=earlier, **more)
+        except BaseException:
+            if self.journal is not None:
+                self.journal.close()
+            raise
 
     def close(self) -> None:
         """End the session, then its record, for which a slow disk may take another two seconds."""
@@ -59,3 +83,10 @@ class RecordedSession(Session):
     def _tell_trouble(self, fault: Fault) -> None:
         with self._lock:
             self._record(Notice(at_ns=now_ns(), code=fault.code, message=fault.message, help=fault.help))
+
+
+def _state_of(path: Path) -> SessionState:
+    # Not at the top: a new session reads none.
+    from homeai.journal.entries import recorded
+
+    return recorded(path).state

@@ -38,6 +38,7 @@ from homeai.events import (
 from homeai.explain.predict import expected
 from homeai.metrics.fold import fold
 from homeai.metrics.state import SessionState
+from homeai.metrics.talks import Talk, talks
 from homeai.models.modelfile import ModelFile
 from homeai.options import EngineOptions
 from homeai.session.chat import Chat
@@ -65,6 +66,7 @@ class Session:
         backend: The module that the worker runs.
         log_file: Where the worker's stderr is kept; None keeps only the last lines, in `EngineEnded`.
         app_version: What the record says about us.
+        earlier: What the facts of earlier sittings add up to, for a session that goes on.
     """
 
     def __init__(
@@ -75,13 +77,14 @@ class Session:
         backend: str = "homeai.engine.llamacpp",
         log_file: Path | None = None,
         app_version: str = __version__,
+        earlier: SessionState | None = None,
     ) -> None:
         self._options = options
         self._on_fact = on_fact
         self._backend = backend
         self._log_file = log_file
         self._lock = threading.RLock()
-        self._state = SessionState()
+        self._state = earlier if earlier is not None else SessionState()
         self._closed = False
         self._wanted: ModelFile | None = None
         self._proven: ModelFile | None = None
@@ -92,11 +95,11 @@ class Session:
         self._load: AskedLoad | None = None
         self._flights: dict[int, Flight] = {}
         self._watch = Watch()
-        self._generations = self._loads = self._chats = self._answers = self._measures = 0
-        started_at = wall_clock()
-        self._record(
-            SessionStarted(at_ns=now_ns(), session=os.urandom(8).hex(), started_at=started_at, app_version=app_version)
-        )
+        self._generations = self._loads = self._measures = 0
+        self._chats = max((talk.chat_id for talk in talks(self._state)), default=0)
+        self._answers = max(self._state.answers, default=0)
+        session, started_at = self._state.session or os.urandom(8).hex(), wall_clock()
+        self._record(SessionStarted(at_ns=now_ns(), session=session, started_at=started_at, app_version=app_version))
 
     @property
     def state(self) -> SessionState:
@@ -152,6 +155,19 @@ class Session:
         with self._lock:
             self._chats += 1
             return Chat(self._chats, system)
+
+    def take_up(self, talk: Talk) -> Chat:
+        """Go on with a chat of an earlier sitting; where its words were not recorded, the model does not know them."""
+        with self._lock:
+            chat = Chat(talk.chat_id, talk.system or None)
+            for answer_id in talk.answer_ids:
+                answer = self._state.answers[answer_id]
+                if answer.submitted is None or (answer.sitting is not None and answer.sitting.record == "no-text"):
+                    continue
+                chat.ask(answer_id, answer.submitted.prompt)
+                if said := answer.answer_text:
+                    chat.append(Message(role="assistant", content=said, answer_id=answer_id))
+            return chat
 
     def set_system(self, chat: Chat, text: str | None) -> None:
         """Give a chat this system prompt from its next question on; None or nothing means the model's own.
