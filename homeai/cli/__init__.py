@@ -15,7 +15,21 @@ from importlib import import_module
 
 from homeai.clock import now_ns
 
-COMMANDS = ("ask", "chat", "why", "sessions", "models", "config", "why", "doctor", "setup", "tune", "calibrate")
+COMMANDS = (
+    "ask",
+    "chat",
+    "sessions",
+    "export",
+    "import",
+    "schema",
+    "models",
+    "config",
+    "why",
+    "doctor",
+    "setup",
+    "tune",
+    "calibrate",
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

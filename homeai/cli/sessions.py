@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from homeai.cli.console import Passing, say, write
@@ -71,13 +72,7 @@ def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:  # noqa: ARG0
     from homeai.journal.library import Library
     from homeai.places import cache_dir, data_dir
 
-    progress = Passing()
-
-    def tell(done: int, total: int) -> None:
-        if total >= PROGRESS_FROM:
-            progress.show(f"reading {done:,} of {total:,} sessions" if done < total else "")
-
-    with Library(data_dir(), cache_dir(), progress=tell) as library:
+    with Library(data_dir(), cache_dir(), progress=reading_progress()) as library:
         match action:
             case "list":
                 _list(library, as_json=arguments.json)
@@ -91,6 +86,17 @@ def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:  # noqa: ARG0
             case "delete":
                 _delete(library, library.find(words[0]), asks=not arguments.yes)
     return 0
+
+
+def reading_progress() -> Callable[[int, int], None]:
+    """Return what tells on a terminal how far the reading of changed records is."""
+    progress = Passing()
+
+    def tell(done: int, total: int) -> None:
+        if total >= PROGRESS_FROM:
+            progress.show(f"reading {done:,} of {total:,} sessions" if done < total else "")
+
+    return tell
 
 
 def _list(library: Library, *, as_json: bool) -> None:

@@ -56,6 +56,14 @@ def failure_contract(
     return _Writer(asked, answer, _NO_ANSWER, none_at_all=True).written()
 
 
+def asked_at(answer: AnswerState) -> str | None:
+    """Return when an answer was asked for, ISO 8601 with offset; None where the record lacks it."""
+    submitted, sitting = answer.submitted, answer.sitting
+    if submitted is None or sitting is None:
+        return None
+    return _wall_time(sitting.started_at, submitted.at_ns - sitting.at_ns)
+
+
 class _Writer:
     """Writes one object, noting the reason of every null on the way."""
 
@@ -107,12 +115,7 @@ class _Writer:
         }
 
     def _started_at(self) -> str | None:
-        submitted, sitting = self.answer.submitted, self.answer.sitting
-        if self.none_at_all:
-            return self.state.started_at
-        if submitted is None or sitting is None:
-            return None
-        return _wall_time(sitting.started_at, submitted.at_ns - sitting.at_ns)
+        return self.state.started_at if self.none_at_all else asked_at(self.answer)
 
     def _model(self) -> dict[str, Any]:
         load, attempt = self.answer.load, self.answer.load_attempt

@@ -1,0 +1,120 @@
+"""`homeai export`: a recorded session as a file for others."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from homeai.cli.console import say, write
+from homeai.cli.parser import Parser
+from homeai.cli.sessions import reading_progress
+from homeai.errors import HomeaiError, UsageError, reason_of
+
+SUMMARY = "writes a recorded session as a page, a table, Markdown or JSON"
+
+_STDOUT = "-"
+
+
+def parser() -> Parser:
+    """The command's arguments."""
+    from homeai.export.exporting import formats
+
+    made = Parser(
+        "homeai export",
+        SUMMARY,
+        usage="SESSION [--format FORMAT] [-o FILE]",
+        examples=(
+            "homeai export last",
+            "homeai export last --format csv -o answers.csv",
+            "homeai export 9f86d081 --format md -o - | less",
+            "homeai export last --redact",
+        ),
+        lists={"Formats": {each.id: each.about for each in formats().values()}},
+        notes=(
+            "SESSION is last (the newest session), the beginning of an id, part of a title, or a file.",
+            "Without -o the file is named after the title, in this folder; its path is printed.",
+            "homeai schema says what jsonl and csv files hold.",
+        ),
+    )
+    made.add_argument("session", metavar="SESSION", help="which one")
+    made.add_argument(
+        "--format", metavar="FORMAT", help="how it is written: html, or what the name after -o ends with, if not given"
+    )
+    made.add_argument("-o", "--output", metavar="FILE", help="where to; - is standard output")
+    made.add_argument("--tokens", action="store_true", help="csv: a row a token, with its time and gap")
+    made.add_argument("--redact", action="store_true", help="leave out all that was said, and titles; figures stay")
+    made.add_argument("--force", action="store_true", help="write over the file that is there")
+    return made
+
+
+def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:  # noqa: ARG001 - what every command takes
+    """Write the file and print where it is."""
+    from homeai.cli.signals import Signals
+    from homeai.export import Options, export
+    from homeai.export.naming import file_name
+    from homeai.export.writing import write_new, write_over
+    from homeai.journal.library import SHORT_ID, Library
+    from homeai.places import cache_dir, data_dir
+
+    wanted = _format(arguments)
+    options = Options(redact=arguments.redact, tokens=arguments.tokens)
+    with Library(data_dir(), cache_dir(), progress=reading_progress()) as library:
+        session = library.read(library.find(arguments.session))
+    if session.entry.damage:
+        say(f"homeai: {session.entry.damage}")
+    if session.entry.is_newer:
+        say("homeai: A later version of homeai wrote this session: some of it may be missing here.")
+    pieces = export(session, wanted, options)
+    if arguments.output == _STDOUT:
+        _to_stdout(pieces)
+        return 0
+    title = "" if arguments.redact else session.entry.title
+    name = file_name(title, f".{wanted}", f"session-{session.entry.id[:SHORT_ID]}")
+    # What a signal interrupts leaves nothing behind.
+    with Signals():
+        if arguments.output is None:
+            path = write_new(Path(name), pieces)
+        elif Path(arguments.output).is_dir():
+            path = write_new(Path(arguments.output) / name, pieces)
+        else:
+            path = write_over(Path(arguments.output), pieces, force=arguments.force)
+    write(f"{path}\n")
+    return 0
+
+
+def _format(arguments: argparse.Namespace) -> str:
+    from homeai.export.exporting import formats
+    from homeai.settings.kinds import did_you_mean
+
+    known = formats()
+    if arguments.format is None:
+        ending = Path(arguments.output or "").suffix.removeprefix(".").lower()
+        return ending if ending in known else "csv" if arguments.tokens else "html"
+    if arguments.format not in known:
+        meant = did_you_mean(arguments.format, known)
+        raise UsageError(
+            f'There is no format "{arguments.format}"{meant or "."}',
+            code="no_format",
+            help="" if meant else f"The formats are {', '.join(known)}.",
+        )
+    chosen: str = arguments.format
+    return chosen
+
+
+def _to_stdout(pieces: Iterable[bytes]) -> None:
+    sys.stdout.flush()
+    descriptor = sys.stdout.fileno()
+    try:
+        for piece in pieces:
+            rest = memoryview(piece)
+            while rest:
+                rest = rest[os.write(descriptor, rest) :]
+    except BrokenPipeError:
+        raise
+    except OSError as problem:
+        raise HomeaiError(
+            f"Standard output could not be written: {reason_of(problem)}.", code="export_failed"
+        ) from problem
