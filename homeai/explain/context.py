@@ -12,7 +12,7 @@ from homeai.metrics.gaps import gaps_ns
 from homeai.metrics.phases import Phase, PhaseName, decode_parts, phases
 from homeai.metrics.quantities import decode_tps, ttft
 from homeai.metrics.quantities.prefill_tps import EVALUATED_MIN
-from homeai.metrics.roofline import bandwidth_use, decode_bytes, token_ns
+from homeai.metrics.roofline import bandwidth_use, decode_bytes, felt_depth, token_ns
 from homeai.metrics.state import AnswerState, Loaded, Reading, SessionState
 
 TOKENS_MIN = 16
@@ -178,7 +178,8 @@ class AnswerContext:
         """What a token takes by the ceilings at this depth, with what comes beside computing."""
         if self.ceilings is None or self.depth is None:
             return None
-        return token_ns(self.ceilings, self.depth, self.beside_compute_ns)
+        others = self.answer.tokenised.context_used_others if self.answer.tokenised is not None else 0
+        return token_ns(self.ceilings, felt_depth(self.depth, others), self.beside_compute_ns)
 
     @cached_property
     def earlier(self) -> list[AnswerState]:

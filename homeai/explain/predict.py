@@ -15,7 +15,7 @@ from homeai.events import Ceilings, EngineFacts, Expected, Tokenised
 from homeai.metrics.phases import decode_parts
 from homeai.metrics.quantities import decode_tps, ttft
 from homeai.metrics.quantities.prefill_tps import EVALUATED_MIN
-from homeai.metrics.roofline import prefill_ns, token_ns
+from homeai.metrics.roofline import felt_depth, prefill_ns, token_ns
 from homeai.metrics.state import AnswerState, SessionState
 
 TOKENS_AHEAD = 64
@@ -47,13 +47,14 @@ class PredictionError:
     decode: float | None
 
 
-def predict(state: SessionState, *, new_tokens: int, reused_tokens: int) -> Prediction | None:
+def predict(state: SessionState, *, new_tokens: int, reused_tokens: int, other_tokens: int = 0) -> Prediction | None:
     """Predict an answer of the model that is loaded, alone on the engine; None where nothing is known yet.
 
     Args:
         state: The session so far.
         new_tokens: Prompt tokens that have to be read.
         reused_tokens: Prompt tokens that the cache holds.
+        other_tokens: Tokens of other chats in the same cache.
     """
     loaded = state.load.loaded
     if loaded is None or not state.load.resident:
@@ -67,7 +68,7 @@ def predict(state: SessionState, *, new_tokens: int, reused_tokens: int) -> Pred
         and answer.load.ended.load_id == loaded.ended.load_id
         and not answer.shared
     ][-RECENT:]
-    depth = reused_tokens + new_tokens + TOKENS_AHEAD
+    depth = felt_depth(reused_tokens + new_tokens + TOKENS_AHEAD / 2, other_tokens)
     ceilings = state.ceilings.get(loaded.ended.model.path)
     if ceilings is not None and _same_engine(ceilings, engine) and ceilings.steps:
         reading = prefill_ns(ceilings, new_tokens, reused_tokens, engine.ubatch or 512)
@@ -94,7 +95,9 @@ def expected(state: SessionState, fact: Tokenised) -> Expected | None:
     answer = state.answers.get(fact.answer_id)
     if answer is None or answer.submitted is None:
         return None
-    found = predict(state, new_tokens=fact.prompt - fact.reused, reused_tokens=fact.reused)
+    found = predict(
+        state, new_tokens=fact.prompt - fact.reused, reused_tokens=fact.reused, other_tokens=fact.context_used_others
+    )
     if found is None:
         return None
     passed_ns = fact.at_ns - answer.submitted.at_ns

@@ -180,13 +180,17 @@ class _Bench:
 
     def _measure_behind_context(self, engine: EngineFacts) -> None:
         largest = max((tokens for tokens, _ in self._took), default=1)
-        depth = min(DEPTH, ((engine.context or DEPTH) - largest) // 2)
         whole_ns = median(self._took.get((largest, 0)) or [0])
-        # To fill the context once for each of the two, and the larger one itself.
-        if depth < largest or self._passed_ns() + whole_ns * (2 * depth / largest + 2) > self._budget_ns:
+        # The single token first, and behind less where time is short: without it longer chats could not be foreseen.
+        for depth in (DEPTH, DEPTH // 2, DEPTH // 4):
+            fill_ns = whole_ns * depth / largest
+            last = depth == DEPTH // 4
+            if depth + largest > (engine.context or DEPTH) or (not last and self._left_ns() < fill_ns):
+                continue
+            self._measure(1, depth=depth, repeats=12)
+            if depth >= largest and self._left_ns() > fill_ns + 2 * whole_ns:
+                self._measure(largest, depth=depth, repeats=2)
             return
-        self._measure(1, depth=depth, repeats=12)
-        self._measure(largest, depth=depth, repeats=2)
 
     def _write(self) -> tuple[int | None, int]:
         """Have some answers written: what a token takes, single late ones left out, and behind how many."""
@@ -243,6 +247,9 @@ class _Bench:
                 raise _problem(fact.fault)
             if isinstance(fact, EngineEnded):
                 raise _problem(fact.fault or Fault(code="engine_died", message="The engine was ended."))
+
+    def _left_ns(self) -> int:
+        return self._budget_ns - self._passed_ns()
 
     def _passed_ns(self) -> int:
         return now_ns() - self._began_ns

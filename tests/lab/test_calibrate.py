@@ -59,7 +59,7 @@ def test_all_sizes_are_measured_and_described(model: ModelFile) -> None:
 
 def test_what_does_not_fit_into_the_budget_is_left_out(model: ModelFile) -> None:
     found, _ = calibrate(settings(2), model, budget_s=0.0, tell=ignore)
-    assert [(step.tokens, step.depth) for step in found.steps] == [(1, 0), (2, 0), (4, 0)]
+    assert [(step.tokens, step.depth) for step in found.steps] == [(1, 0), (2, 0), (4, 0), (1, 256)]
 
 
 def test_what_was_disturbed_takes_no_longer_than_more_tokens_do(model: ModelFile, tmp_path: Path) -> None:

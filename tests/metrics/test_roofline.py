@@ -9,6 +9,7 @@ from homeai.metrics.roofline import (
     bandwidth_use,
     best_tokens_per_s,
     decode_bytes,
+    felt_depth,
     fit,
     flops_per_token,
     kv_bytes_per_token,
@@ -120,6 +121,10 @@ def test_a_token_of_an_answer_takes_what_a_real_one_took() -> None:
     # Without one it is a step and what comes beside it.
     assert token_ns(CEILINGS, 500, 400_000) == 11.4e6
     assert token_ns(Ceilings(), 0) is None
+
+
+def test_what_other_chats_hold_counts_for_less() -> None:
+    assert felt_depth(100, 1000) == 400
 
 
 def test_the_best_rate_is_that_of_the_best_step() -> None:
