@@ -19,7 +19,8 @@ from homeai.session.sampling import start_sampling
 from homeai.session.session import Session
 
 MIB = 1 << 20
-OUTPUT = 256
+WORDS, OUTPUT = 1200, 256
+"""The model made on the spot reads every letter as a token: 6,000 of them, and room for the answer."""
 _failed: list[str] = []
 
 
@@ -63,7 +64,7 @@ def codes(facts: list[AnyFact]) -> list[str]:
 
 def check_whole(path: Path) -> None:
     """All layers: placement, the GPU's own memory, and what each phase took."""
-    session, facts = run(path, -1, "word " * 3000, OUTPUT)
+    session, facts = run(path, -1, "word " * WORDS, OUTPUT)
     state, load = session.state, loaded_of(facts)
     engine = load.engine
     check("all layers are on the GPU", engine.layers_offloaded == engine.layers_total, engine.devices)
