@@ -18,6 +18,7 @@ All shares are means since the previous reading, so that the first reading has n
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -79,7 +80,7 @@ class CpuProbe:
         cores = self._read_machine(draft)
         for name, usage in self._families.items():
             share = usage.percent_of_core()
-            draft.put(f"{name}_percent_of_core", share, most=100.0 * (cores or 1) + 5.0)
+            draft.put(f"{name}_percent_of_core", share, most=100.0 * cores + 5.0 if cores else math.inf)
             of_machine: object = share
             if not isinstance(share, Problem):
                 of_machine = share / cores if cores else Problem("the number of cores is not known")

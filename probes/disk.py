@@ -11,6 +11,8 @@ What the page cache already held is read from no disk and does not count.
 
 from __future__ import annotations
 
+from typing import Any
+
 import psutil
 
 from probes.processes import Family
@@ -53,7 +55,8 @@ class DiskProbe:
         if isinstance(members, Problem):
             return 0, members
         # macOS tells no process's reads: there is no such method.
-        counters = attempt(lambda: members[0].io_counters())
+        process: Any = members[0]
+        counters = attempt(lambda: process.io_counters())
         return members[0].pid, part_of(counters, "read_bytes")
 
     def _rate(self, name: str, counter: object, pid: int = 0) -> object:

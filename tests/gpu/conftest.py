@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import platform
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -16,7 +16,7 @@ LACKING = 3
 @pytest.fixture(scope="session")
 def vulkan_folder() -> Path:
     """The folder with the backend's library, built at its first use (4 to 10 minutes) and kept in the user's cache."""
-    if sys.platform != "linux":
+    if platform.system() != "Linux":
         pytest.skip("the software driver for Vulkan is set up on Linux only")
     built = subprocess.run(["bash", str(SCRIPT)], capture_output=True, text=True, check=False)
     if built.returncode == LACKING:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import _ctypes
 import ctypes
+import platform
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pynvml  # type: ignore[import-untyped]
 import pytest
 
+dlclose: Any = vars(_ctypes).get("dlclose")
 SOURCE = Path(__file__).with_name("fake_nvml.c")
 
 
@@ -33,7 +35,7 @@ class FakeDriver:
 
 @pytest.fixture(scope="session")
 def nvml_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    if sys.platform != "linux" or shutil.which("cc") is None:
+    if platform.system() != "Linux" or shutil.which("cc") is None:
         pytest.skip("needs a C compiler (cc) on Linux")
     library = tmp_path_factory.mktemp("nvml") / "libnvidia-ml.so.1"
     # The loader takes a library that has this name for the one that nvidia-ml-py asks for.
@@ -51,8 +53,8 @@ def driver(nvml_library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     yield told
     told.tell()
     if pynvml.nvmlLib is not None:
-        _ctypes.dlclose(pynvml.nvmlLib._handle)
+        dlclose(pynvml.nvmlLib._handle)
     pynvml.nvmlLib = None
     pynvml._nvmlGetFunctionPointer_cache.clear()
     loaded.nvmlShutdown()
-    _ctypes.dlclose(loaded._handle)
+    dlclose(loaded._handle)
