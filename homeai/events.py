@@ -195,7 +195,7 @@ class Ceilings(Part, frozen=True, kw_only=True):
     read_bytes_per_s: float | None = None
     """How fast all cores together read main memory; None where the model is not in main memory alone."""
     noise: float | None = None
-    """How much longer the median repeat of one token took than the first quartile; 0.02 to 0.05 where nothing disturbs."""
+    """How much longer the median repeat of one token took than the first quartile: 0.05 at rest."""
     threads: int | None = None
     layers_offloaded: int | None = None
     """How the engine ran the model when the steps were measured."""
