@@ -48,7 +48,7 @@ def test_version(homeai: Homeai, flag: str) -> None:
     [
         (["aks"], '"aks" is no command. Did you mean "ask"?'),
         (["model"], '"model" is no command. Did you mean "models"?'),
-        (["frobnicate"], "The commands are ask, chat, sessions, models, config"),
+        (["frobnicate"], "The commands are ask, chat, sessions, export"),
         (["Why is the sky blue?"], 'To ask something: homeai ask "..."'),
         (["qwen3.gguf"], "homeai --model FILE"),
         (["--modle", "x"], 'homeai has no flag "--modle". Did you mean "--model"?'),

@@ -156,8 +156,9 @@ def _turn(each: Told) -> Iterator[str]:
     question = plain(each.question) if each.question is not None else NOT_RECORDED
     yield f'<section class="question"><h3>You</h3><p dir="auto">{question}</p></section>\n'
     if reasoning := each.answer.reasoning_text:
+        length = f", {units.count(each.view.reasoning_tokens)} tokens" if each.view.reasoning_tokens else ""
         yield (
-            f'<details class="reasoning"><summary>Reasoning, {units.count(each.view.reasoning_tokens)} tokens</summary>'
+            f'<details class="reasoning"><summary>Reasoning{length}</summary>'
             f'<div dir="auto">{prose(reasoning)}</div></details>\n'
         )
     text = each.answer.answer_text

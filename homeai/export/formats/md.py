@@ -45,7 +45,7 @@ def printable(text: str) -> str:
 
 def inline(text: str) -> str:
     """Return a text from outside as a piece of a line: no sign in it means anything to Markdown."""
-    plain = " ".join(units.printable(text).split())
+    plain = " ".join(printable(text).split())
     return _SIGNS.sub(r"\\\1", plain)
 
 
