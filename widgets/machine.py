@@ -64,6 +64,12 @@ def machine_line(probes: Mapping[str, ProbeState], width: int, last: Content | N
     return columns(line, end, width) if end else line
 
 
+def machine_pulse(probes: Mapping[str, ProbeState]) -> Content:
+    """`CPU 98 %`: all of it that a line about something else has room for."""
+    cpu = probes.get("cpu")
+    return Content("") if cpu is None else Content.assemble(("CPU ", MUTED), f"{_now(cpu):>5}")
+
+
 def _pieces(probes: Mapping[str, ProbeState], cells: int) -> list[Content]:
     """In the order of what to leave out last."""
     pieces: list[Content] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from textual.content import Content
 
@@ -34,9 +34,13 @@ from widgets.figures import (
 )
 from widgets.foreign import on_one_line, shown
 from widgets.gaps_chart import gap_lines, gap_row
-from widgets.machine import SCALE, machine_line, machine_lines
+from widgets.machine import SCALE, machine_line, machine_lines, machine_pulse
 from widgets.phase_table import LABEL, phase_lines
 from widgets.sums import first_token_sum, worked_out
+from widgets.why import why_line, why_lines
+
+if TYPE_CHECKING:
+    from homeai.explain.brief import Brief
 
 NAME = "homeai"
 WORD = 8
@@ -49,8 +53,8 @@ SLOW_NS = 250_000_000
 class KeyWords:
     """The keys that the panels name, as people write them; empty where there is none."""
 
-    details: str = ""
     newer: str = ""
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,6 +71,8 @@ class Frame:
     """By the id of every answer under way the title of its chat."""
     now_ns: int = 0
     keys: KeyWords = KeyWords()
+    why: Brief | None = None
+    """Why the answer takes its time, in short."""
 
 
 class Kept:
@@ -121,6 +127,7 @@ def header_line(frame: Frame, width: int) -> Content:
 class _Plan:
     """What of the side panel there is room for. It depends on the window only, so that nothing moves while it runs."""
 
+    why_rows: int = 0
     gap_rows: int = 0
     machine_rows: int = 1
     context: bool = False
@@ -131,16 +138,21 @@ class _Plan:
     """Empty lines above the table, and above the bottom."""
 
 
-_FIXED = 2 + 3 + 14 + 1 + 2 + 3
+_FIXED = 2 + 3 + 13 + 1 + 2 + 3
 """Rule and older answer, headline and what goes on, table, blank, rule and words of the gaps, the machine."""
 _MODEL = 5
 _SUMS = 6
 _WANTED: tuple[tuple[dict[str, Any], int], ...] = (
+    ({"why_rows": 1}, 1),
+    ({"why_rows": 2}, 2),
     ({"gap_rows": 2}, 2),
-    ({"context": True}, 1),
+    ({"why_rows": 3}, 1),
     ({"marks": True}, 1),
-    ({"air": 1}, 2),
+    ({"why_rows": 4}, 1),
+    ({"context": True}, 1),
+    ({"air": 1}, 3),
     ({"gap_rows": 3}, 1),
+    ({"why_rows": 5}, 1),
     ({"model": True}, _MODEL),
     ({"sums": True}, _SUMS),
     ({"machine_rows": 2}, 2),
@@ -182,6 +194,7 @@ def side_lines(frame: Frame, width: int, height: int, kept: Kept | None = None) 
             lines += kept.lines("phases", (answer.answer_id, width), lambda: phase_lines(answer, width))
         lines += [context_line(answer, LABEL, width)] if plan.context else []
         lines += [blank, *_gaps(answer, width, plan, frame.now_ns, kept)]
+        lines += [*(blank for _ in range(plan.air)), *_why(frame, width, plan, kept)]
     if plan.sums and answer is not None:
         lines += [blank, rule("how it adds up", width), *worked_out(answer, width)]
     bottom: list[Content] = []
@@ -226,25 +239,39 @@ def _gaps(answer: AnswerView, width: int, plan: _Plan, now_ns: int, kept: Kept) 
     ]
 
 
+def _why(frame: Frame, width: int, plan: _Plan, kept: Kept) -> list[Content]:
+    rows, key = plan.why_rows, frame.keys.why
+    title = [rule("why", width, f"{key} the sums" if key else "")] if rows > 1 else []
+    return [*title, *kept.lines("why", (frame.why, width, rows), lambda: why_lines(frame.why, width, rows))]
+
+
 # --- the strip --------------------------------------------------------------------------------------------------------
 
 
-def strip_lines(frame: Frame, width: int) -> list[Content]:
-    """The same in three lines, for a window without room for a panel."""
-    answer, key = frame.answer, frame.keys.details
-    last = Content.assemble((key, STRONG), (" details", MUTED)) if key and width >= 60 and answer is not None else None
-    machine = machine_line(frame.state.probes, width, last)
+def strip_lines(frame: Frame, width: int, height: int = 3) -> list[Content]:
+    """The same in three lines, for a window without room for a panel; in a fourth one the machine."""
+    answer = frame.answer
+    machine = machine_line(frame.state.probes, width)
     if answer is None:
+        first = Content.styled("The figures of your answers will stand here.", MUTED)
+        second = Content("")
         if frame.load is not None and frame.load.running:
             first = load_line(frame.load, width)
-            return [first, Content.styled(charts.meter(frame.load.fraction, width), ACCENT), machine]
-        words = Content.styled("The figures of your answers will stand here.", MUTED)
-        return [words.truncate(width, ellipsis=True), Content(""), machine]
+            second = Content.styled(charts.meter(frame.load.fraction, width), ACCENT)
+        return [first.truncate(width, ellipsis=True), second, machine, *([Content("")] if height > 3 else [])]
     older = _older(frame, width)
     first = (first_token_sum(answer, width) if width >= 60 else None) or headline(answer, width)
     if older:
         first = columns(headline(answer, width - older.cell_length - 2, short=True), older, width)
-    return [first, _second(frame, answer, width), machine]
+    why = machine if frame.why is None else why_line(frame.why, width, _beside_why(frame, width, pulse=height <= 3))
+    return [first, _second(frame, answer, width), why, *([machine] if height > 3 else [])]
+
+
+def _beside_why(frame: Frame, width: int, *, pulse: bool) -> Content:
+    """How busy the machine is, where it has no line of its own, and the key to the whole explanation."""
+    busy = machine_pulse(frame.state.probes) if pulse and width >= 60 else Content("")
+    key = Content.assemble((frame.keys.why, STRONG), (" why", MUTED)) if frame.keys.why and width >= 60 else Content("")
+    return Content.assemble(busy, "  " if busy and key else "", key)
 
 
 def _second(frame: Frame, answer: AnswerView, width: int) -> Content:

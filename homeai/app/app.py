@@ -28,6 +28,7 @@ from homeai.app.chat_screen import ChatScreen
 from homeai.app.choosing import Choosing
 from homeai.app.commands import BY_ID, COMMANDS, Command, Keys, Situation
 from homeai.app.desk import Alert, Desk
+from homeai.app.explaining import Explaining
 from homeai.app.help_screen import HelpScreen
 from homeai.app.history import History
 from homeai.app.opening import Opening, StartSampling
@@ -109,6 +110,8 @@ class HomeaiApp(App[int]):
         self._insist = insist
         self.choosing = Choosing(self, shelf, open_with)
         """Changes of the model."""
+        self.explaining = Explaining()
+        """Why the answer that is shown takes its time."""
         self._history = History(state_dir) if keep_history else None
         self._inbox = Inbox()
         self._told: set[tuple[str, str]] = set()
@@ -308,8 +311,10 @@ class HomeaiApp(App[int]):
     def _frame(self, state: SessionState) -> Frame:
         now, chat = self._clock(), self.desk.current
         titles = {other.live_id: other.title for other in self.desk.live if other.live_id is not None}
-        keys = KeyWords(self.keys.words("details"), self.keys.words("later_answer"))
-        return Frame(state, chat.shown_view(state, now), load_view(state, now), chat.place, titles, now, keys)
+        keys = KeyWords(self.keys.words("later_answer"), self.keys.words("why"))
+        explained = self.explaining.of(state, chat.shown_id, now)
+        why = None if explained is None else explained[1]
+        return Frame(state, chat.shown_view(state, now), load_view(state, now), chat.place, titles, now, keys, why)
 
     def _tabs(self, state: SessionState) -> tuple[Tab, ...]:
         if len(self.desk) == 1:

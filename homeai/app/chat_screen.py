@@ -52,7 +52,7 @@ class ChatScreen(Screen[None]):
         """The chat that is shown."""
         self._talks: dict[int, Conversation] = {}
         self.HORIZONTAL_BREAKPOINTS = [(0, "-tiny"), (LEAST_WIDTH, "-narrow"), (100, "-wide")]
-        self.VERTICAL_BREAKPOINTS = [(0, "-flat"), (LEAST_HEIGHT, "-low"), (16, "-tall")]
+        self.VERTICAL_BREAKPOINTS = [(0, "-flat"), (LEAST_HEIGHT, "-low"), (16, "-tall"), (25, "-high")]
         self._frame = Frame(SessionState())
         self._kept = Kept()
         self._alert: tuple[Fault, str] | None = None
@@ -174,7 +174,7 @@ class ChatScreen(Screen[None]):
                 case "side":
                     lines.show(side_lines(frame, width, height, self._kept))
                 case "strip":
-                    lines.show(strip_lines(frame, width))
+                    lines.show(strip_lines(frame, width, height))
                 case "hint":
                     self._draw_hint()
                 case "keys":

@@ -58,7 +58,12 @@ def on_chat_or(command_id: str) -> Available:
 
 def _on_figures(now: Situation) -> bool:
     """On the chat screen, or on a page of figures, from which the keys of both lead to the other."""
-    return now.on_chat or now.over in ("details", "compare")
+    return now.on_chat or now.over in ("details", "compare", "why")
+
+
+def _on_answer(now: Situation) -> bool:
+    """On the chat screen, or on a page about one answer."""
+    return now.on_chat or now.over in ("details", "why")
 
 
 def _with_others(now: Situation) -> bool:
@@ -108,14 +113,17 @@ COMMANDS: tuple[Command, ...] = (
             "chat_settings_screen:turn_settings", available=on_chat_or("chat_settings")),
     Command("details", ("f5",), "details", "Details of this answer",
             "shows every figure of the answer, and how each is worked out", "details_screen:turn_details",
-            available=_on_figures, footer=lambda now: now.on_chat and now.live or now.answers > 0),
+            available=_on_figures, footer=lambda now: (now.on_chat and now.live) or now.answers > 0),
     Command("compare", ("f6",), "compare", "Compare two answers",
             "shows two answers side by side, and by how much they differ", "compare_screen:turn_compare",
             available=_on_figures),
+    Command("why", ("f10",), "why", "Why it took so long",
+            "says why the answer took as long as it did, with the sums", "why_screen:turn_why",
+            available=_on_figures, footer=lambda now: (now.on_chat and now.live) or now.answers > 0),
     Command("earlier_answer", ("alt+left",), "earlier answer", "Earlier answer",
-            "shows the figures of the answer before", "browsing:earlier", available=on_chat_or("details")),
+            "shows the figures of the answer before", "browsing:earlier", available=_on_answer),
     Command("later_answer", ("alt+right",), "later answer", "Later answer",
-            "shows the figures of the answer after", "browsing:later", available=on_chat_or("details")),
+            "shows the figures of the answer after", "browsing:later", available=_on_answer),
     Command("new_chat", ("ctrl+n",), "new chat", "New chat",
             "begins a new chat, with an empty context; the others stay open and go on", "chats:new_chat",
             footer=on_chat),
@@ -199,7 +207,7 @@ class Keys:
                 raise UsageError(
                     f'{self.written[written].place}: "{key}" is the key of {kept} and of {written}',
                     code="usage",
-                    help=f'Give {kept} another key too, such as {kept} = "f10".',
+                    help=f'Give {kept} another key too, such as {kept} = "f12".',
                 )
 
 

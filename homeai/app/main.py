@@ -16,7 +16,7 @@ from homeai.app.commands import Keys
 from homeai.app.leaving import WayOut
 from homeai.clock import now_ns
 from homeai.errors import exit_code_of
-from homeai.events import AnyFact, Fault, LoadEnded, Notice
+from homeai.events import AnyFact, Fault, LoadEnded, Notice, Submitted
 
 if TYPE_CHECKING:
     from homeai.models.shelf import ModelFile, Shelf
@@ -131,12 +131,20 @@ def open_with(settings: Settings, model: ModelFile, on_fact: Callable[[AnyFact],
         # The session's lock is held where facts are heard.
         threading.Thread(target=task, args=arguments, name="homeai-remember").start()
 
+    def compare(model: ModelFile) -> None:
+        # At each question: the user may have measured in another terminal since the last one.
+        found = settings.ceilings(model.path, model.size_bytes, state_dir())
+        if found is not None and session.state.ceilings.get(str(model.path)) != found:
+            session.set_ceilings(model, found)
+
     def listen(fact: AnyFact) -> None:
         if isinstance(fact, Notice) and fact.code in TOLD_ONCE:
             if fact.code in told:
                 return
             aside(write_down, state_dir(), fact.code)
         on_fact(fact)
+        if isinstance(fact, LoadEnded | Submitted) and session.model is not None:
+            aside(compare, session.model)
         if isinstance(fact, LoadEnded) and session.model is not None:
             aside(keep_model, session.model)
 

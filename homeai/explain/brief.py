@@ -109,11 +109,10 @@ def _stream(answer: AnswerState, explanation: Explanation) -> tuple[str, str]:
         return "", ""
     first = explanation.stream[0] if explanation.stream else None
     took_ns = 1e9 * (answer.tokens.count - 1) / per_second
-    limit = "a pass over the whole model for each token"
+    wrote = f"{'Written' if answer.ended is not None else 'Writing'} at {rate(per_second)}"
     if first is not None and (first.cost_ns or 0) >= NOTABLE_SHARE * took_ns:
-        limit = first.brief
-    verb = "Written" if answer.ended is not None else "Writing"
-    return f"{verb} at {rate(per_second)}: {limit}.", limit
+        return f"{wrote}: {first.brief}.", first.brief
+    return f"{wrote}, a pass over the model for each.", "written one by one"
 
 
 def _contrast(answer: AnswerState) -> tuple[str, str]:
@@ -122,8 +121,7 @@ def _contrast(answer: AnswerState) -> tuple[str, str]:
     if reading is None or writing is None or reading < WRITING_SLOWER * writing:
         return "", ""
     return (
-        "One pass over the model reads many tokens but writes only one: fast reading, a long wait and slow writing do "
-        "not contradict each other.",
+        "A pass reads many tokens but writes one: fast reading, a long wait and slow writing are no contradiction.",
         "A pass reads many tokens, but writes only one.",
     )
 
@@ -142,11 +140,10 @@ def _short(answer: AnswerState, explanation: Explanation, alarm: Finding | None,
     if alarm is not None:
         return _alarm(alarm).removesuffix(".")
     if not answer.tokens.count:
-        return wait.removesuffix(".")
+        return f"{wait[:1].lower()}{wait[1:]}".removesuffix(".")
     first = explanation.wait[0] if explanation.wait else None
     reading = ""
     if first is not None and (first.cost_ns or 0) > 0:
         many = first.id == "long_prompt" and (answer.evaluated or 0) >= EVALUATED_MIN
         reading = "many new tokens, read fast" if many else first.brief
-    writing = "then one a pass" if reading.startswith("many") and limit.startswith("a pass") else limit
-    return "; ".join(part for part in (reading, writing) if part)
+    return "; ".join(part for part in (reading, limit) if part)

@@ -19,6 +19,8 @@ from homeai.events import (
     Tokenised,
     Tokens,
 )
+from homeai.explain import explain
+from homeai.explain.brief import brief
 from homeai.metrics.fold import fold_all
 from homeai.metrics.view import load_view, view
 from tests.metrics import stories
@@ -33,7 +35,7 @@ from widgets.sums import first_token_sum, worked_out
 SESSION = stories.session_facts()
 READING = [*SESSION, *stories.prompt_facts()[:6]]
 WRITTEN = [*SESSION, *stories.prompt_facts(), *stories.writing_facts()]
-KEYS = KeyWords(details="F5", newer="Alt+Right")
+KEYS = KeyWords(newer="Alt+Right", why="F10")
 
 
 def frame_of(facts: Sequence[AnyFact], now_ms: float = 20_000, answer_id: int = 1, **more: object) -> Frame:
@@ -260,14 +262,22 @@ def test_the_main_figures_are_worked_out_with_their_own_numbers() -> None:
 # --- the strip, the header, the context -------------------------------------------------------------------------------
 
 
-def test_the_strip_is_sum_stream_and_machine_with_the_key_to_the_rest() -> None:
+def test_the_strip_is_sum_stream_and_why_with_the_key_to_the_rest_and_where_there_is_room_the_machine() -> None:
     sample = Sample(at_ns=1, took_ns=1, probe="cpu", values={"machine_percent": 98, "program_percent_of_core": 3})
-    lines = [line.plain for line in strip_lines(frame_of([*WRITTEN, sample, stories.ended(11424.7)]), 76)]
+    facts = [*WRITTEN, sample, stories.ended(11424.7)]
+    state = fold_all(facts)
+    frame = frame_of(facts, why=brief(state.answers[1], explain(state, 1)))
+    lines = [line.plain for line in strip_lines(frame, 76)]
     assert lines[0] == "first token 2.31 s = prefill 2.31 (604 tok, 261/s) + rest 0.00"
     assert lines[1].startswith("wrote 14.8 tok/s   gaps ▄")
     assert lines[1].endswith(" 66.0 ms, worst 256 ms   context 47 %")
-    assert lines[2].startswith("CPU ")
-    assert lines[2].endswith("F5 details")
+    assert lines[2] == "why: many new tokens, read fast; written one by one       CPU  98 %  F10 why"
+    high = [line.plain for line in strip_lines(frame, 76, 4)]
+    assert high[:2] == lines[:2]
+    assert high[2].split("   ")[0] == "why: many new tokens, read fast; written one by one"
+    assert "CPU" not in high[2]
+    assert high[3].startswith("CPU ")
+    assert high[3].endswith("engine n/a")
 
 
 def test_an_older_answer_is_said_to_be_one() -> None:

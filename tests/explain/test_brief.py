@@ -1,0 +1,102 @@
+"""The explanation in short, while an answer is waited for, written, and over."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from homeai.events import AnyFact, EngineFacts, Expected, Prefilled, Queued, Submitted, Tokenised, Tokens
+from homeai.explain import explain
+from homeai.explain.brief import Brief, brief
+from homeai.metrics.fold import fold_all
+from tests.explain.scenes import ID, TWO_CORES, answer_facts, cpu_samples, engine, session
+from tests.metrics import stories
+from tests.metrics.stories import ms
+
+
+def told(facts: list[AnyFact], answer_id: int = 1) -> Brief:
+    state = fold_all(facts)
+    return brief(state.answers[answer_id], explain(state, answer_id))
+
+
+def of_scene(**changes: Any) -> Brief:
+    state = session(**changes)
+    return brief(state.answers[ID], explain(state, ID))
+
+
+WAITING = [*stories.session_facts(), *stories.prompt_facts()[:5]]
+EXPECTED = Expected(at_ns=ms(1003), answer_id=1, ttft_ns=ms(2300), decode_tps=15.0, basis="calibration")
+
+
+def test_a_finished_answer_in_three_sentences_and_in_one_line() -> None:
+    found = told(stories.whole_session())
+    assert found.wait == "Waited for reading 604 new prompt tokens at 261 tok/s."
+    assert found.stream == "Written at 14.8 tok/s, a pass over the model for each."
+    assert found.contrast.startswith("A pass reads many tokens but writes one:")
+    assert found.short == "many new tokens, read fast; written one by one"
+    assert (found.alarm, found.help) == ("", "")
+
+
+def test_while_it_is_written_it_says_so() -> None:
+    facts = [fact for fact in stories.whole_session() if fact.__class__.__name__ != "Ended"]
+    assert told(facts).stream.startswith("Writing at 14.8 tok/s")
+
+
+def test_the_wait_is_told_before_it_is_over_with_how_long_it_should_take() -> None:
+    assert told(WAITING).wait == "You wait for 604 new tokens to be read."
+    found = told([*WAITING, EXPECTED])
+    assert found.wait == "604 new tokens to read: by this machine's rates the first word comes after 2.30 s."
+    assert found.short == found.wait.removesuffix(".")
+    by_session = told([*WAITING, replace(EXPECTED, basis="session")])
+    assert "by the rates so far" in by_session.wait
+    assert found.stream == found.contrast == ""
+
+
+@pytest.mark.parametrize(
+    ("facts", "words"),
+    [
+        (stories.session_facts()[:2] + [stories.submitted(100)], "the engine to start"),
+        (stories.session_facts()[:4] + [stories.submitted(300)], "the model to be loaded"),
+        ([*stories.session_facts(), stories.submitted(600), Queued(at_ns=ms(601), answer_id=1, behind=(7,))],
+         "another answer, which came first"),
+        ([*stories.session_facts(), stories.submitted(600), Queued(at_ns=ms(601), answer_id=1)],
+         "the engine, which is in the middle of a step"),
+    ],
+)  # fmt: skip
+def test_it_says_what_is_waited_for_in_each_phase(facts: list[AnyFact], words: str) -> None:
+    assert words in told(facts).wait
+
+
+def test_an_alarm_comes_with_its_cost_and_what_helps() -> None:
+    crowded: EngineFacts = engine(threads=8)
+    found = of_scene(facts=crowded, gaps_ms=(30.0,) * 63, ceilings=TWO_CORES)
+    assert found.alarm.startswith("8 threads share 2 cores, about ")
+    assert found.help.startswith("--threads 2")
+    assert found.short == found.alarm.removesuffix(".")
+
+
+def test_the_limit_of_the_stream_is_named_where_it_is_known() -> None:
+    found = of_scene(ceilings=TWO_CORES, samples=cpu_samples(machine_percent=90.0), prompt=604, prefill_ms=2310)
+    assert found.stream.endswith("computing is the limit, not memory.")
+    assert found.short == "many new tokens, read fast; computing is the limit, not memory"
+
+
+def test_a_stopped_wait_and_a_single_token_leave_nothing_wrong_to_say() -> None:
+    stopped = told(stories.stopped_in_prefill())
+    assert stopped.wait == stopped.stream == stopped.contrast == ""
+    single = answer_facts(1, 1000, gaps_ms=())
+    found = told([*stories.session_facts(), *single])
+    assert found.stream == ""
+    assert found.contrast == ""
+
+
+def test_every_moment_of_an_answer_has_its_words() -> None:
+    facts = stories.whole_session()
+    for n in range(1, len(facts) + 1):
+        state = fold_all(facts[:n])
+        if 1 in state.answers:
+            found = brief(state.answers[1], explain(state, 1))
+            spoken = isinstance(facts[n - 1], Submitted | Tokenised | Prefilled | Tokens)
+            assert not spoken or found.wait or found.stream

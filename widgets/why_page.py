@@ -1,0 +1,185 @@
+"""The whole explanation of an answer as a page: every finding with the sum that shows it, and what the words mean."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from textual.content import Content
+
+from homeai import units
+from homeai.events import Ceilings
+from homeai.explain import Explanation, Finding, Term
+from homeai.explain.predict import prediction_error
+from homeai.explain.text import about, shown
+from homeai.metrics.quantities import decode_tps, ttft
+from homeai.metrics.state import AnswerState
+from widgets.figures import MUTED, STRONG, rule
+from widgets.foreign import on_one_line
+from widgets.why import ALARM, WARNING
+
+INDENT = 2
+WIDEST = 110
+"""Longer lines are hard to read."""
+NAME, LEAST_NAME = 32, 12
+"""Cells of a term's name, indent included."""
+VALUE = 14
+COST = 12
+
+TITLES = (
+    ("wait", "what the wait was"),
+    ("stream", "what limits the writing"),
+    ("answer", "the answer"),
+    ("machine", "the machine"),
+)
+_KINDS = {"alarm": "an alarm: something is wrong", "explanation": "an explanation"}
+_SURE = {"high": "sure", "medium": "likely", "low": "a guess"}
+
+IMMEDIATE_NS = 200_000_000
+"""A first token within this time feels immediate."""
+FLUID_TPS = 100.0
+"""A token every 10 ms: text flows."""
+READING_TPS = 10.0
+"""As fast as people read with comfort."""
+
+WORDS = (
+    ("a pass", "once through all of the model's numbers; it can read many tokens of a prompt, but writes only one"),
+    ("memory is the limit", "each pass fetches the whole model from memory, and that takes most of its time"),
+    ("computing is the limit", "the arithmetic of a pass takes longer than fetching the model from memory"),
+    ("context", "what the chat holds so far: each new token looks back on all of it, so later ones take longer"),
+    ("cache", "what was read stays in memory; as long as the beginning of a chat is the same it is not read again"),
+)
+
+
+def why_page(answer: AnswerState, found: Explanation, ceilings: Ceilings | None, width: int) -> list[Content]:
+    """All lines, for a page that scrolls."""
+    return list(_lines(answer, found, ceilings, max(24, min(width, WIDEST))))
+
+
+def calibration_words(ceilings: Ceilings | None) -> str:
+    """Whether the answer is compared with what this machine can do, and how to have that."""
+    if ceilings is None:
+        return (
+            "This machine was not measured with this model yet. In another terminal, homeai calibrate does that in "
+            "about 30 s: it then says whether memory or computing is the limit, and how long answers should take."
+        )
+    day = ceilings.measured_at[:10]
+    speed = f"; memory was read at {units.size(ceilings.read_bytes_per_s)}/s" if ceilings.read_bytes_per_s else ""
+    return f"Compared with what this machine was measured to do{f' on {day}' if day else ''}{speed}."
+
+
+def _lines(answer: AnswerState, found: Explanation, ceilings: Ceilings | None, width: int) -> Iterator[Content]:
+    for words, style in ((found.headline, STRONG), (found.no_contradiction, "")):
+        if words:
+            yield from _text(words, width, style=style)
+            yield Content("")
+    if found.wait_sum:
+        yield rule("the time to the first token", width)
+        yield from _sum(found.wait_sum, width)
+        yield Content("")
+    for subject, title in TITLES:
+        findings: tuple[Finding, ...] = getattr(found, subject)
+        if findings:
+            yield rule(title, width)
+            for finding in findings:
+                yield from _finding(finding, width)
+                yield Content("")
+    yield rule("expected before it began", width)
+    yield from _expected(answer, width)
+    yield Content("")
+    yield rule("what feels fast", width)
+    yield from _targets(answer, width)
+    yield Content("")
+    yield rule("this machine", width)
+    yield from _text(calibration_words(ceilings), width)
+    yield Content("")
+    yield rule("the words", width)
+    for name, words in WORDS:
+        yield from _text(f"{name}: {words}", width, indent=INDENT)
+
+
+def _text(words: str, width: int, *, style: str = "", first: str = "", indent: int = 0) -> Iterator[Content]:
+    """Wrapped; the lines after the first one, which has `first` before it, stand `indent` in."""
+    wrapped = Content(on_one_line(words)).wrap(max(10, width - max(indent, len(first))))
+    for at, line in enumerate(wrapped):
+        before = first if at == 0 and first else " " * (indent if at or first else 0)
+        yield Content.assemble((before, style), line.stylize(style) if style else line)
+
+
+def _finding(finding: Finding, width: int) -> Iterator[Content]:
+    alarm = finding.kind == "alarm"
+    style = f"{STRONG} {WARNING}" if alarm else ""
+    yield from _text(finding.words, width, style=style, first=ALARM if alarm else "· ", indent=INDENT)
+    yield from _terms(finding.terms, width)
+    cost = finding.cost_ns
+    told = "" if cost is None else f"saved {units.span(-cost)}" if cost < 0 else f"{units.span(cost)} of your time"
+    notes = " · ".join(part for part in (told, _KINDS[finding.kind], _SURE[finding.confidence]) if part)
+    yield from _noted(notes, width)
+    if finding.try_this:
+        yield from _noted(f"What helps: {finding.try_this}", width)
+    yield from _noted(about(finding.id), width)
+
+
+def _noted(words: str, width: int) -> Iterator[Content]:
+    for line in _text(words, width - INDENT):
+        yield Content.assemble(" " * INDENT, line.stylize(MUTED))
+
+
+def _terms(terms: tuple[Term, ...], width: int) -> Iterator[Content]:
+    """The arithmetic: each number in a line; those that cost time add up in the column on the right."""
+    costs = [term.cost_ns for term in terms if term.cost_ns is not None]
+    for term in terms:
+        cost = units.span(term.cost_ns) if term.cost_ns is not None else ""
+        value = "" if term.unit == "ns" and term.cost_ns is not None else shown(term)
+        yield _row(term.name, value, cost, width)
+    if len(costs) > 1:
+        yield from _total(sum(costs), width)
+
+
+def _sum(terms: tuple[Term, ...], width: int) -> Iterator[Content]:
+    for term in terms:
+        if term.cost_ns or term is terms[-1]:
+            yield _row(term.name, "", units.span(term.cost_ns), width)
+    yield from _total(sum(term.cost_ns or 0 for term in terms), width)
+
+
+def _row(name: str, value: str, cost: str, width: int) -> Content:
+    cells = max(LEAST_NAME, min(NAME, width - VALUE - COST))
+    label = Content(f"{' ' * INDENT}{on_one_line(name)}").truncate(cells - 1, ellipsis=True)
+    return Content.assemble(label.pad_right(cells - label.cell_length), value.rjust(VALUE), cost.rjust(COST))
+
+
+def _total(total_ns: int, width: int) -> Iterator[Content]:
+    yield _row("", "", "─" * (COST - 1), width).stylize(MUTED)
+    yield _row("together", "", units.span(total_ns), width).stylize(STRONG)
+
+
+def _expected(answer: AnswerState, width: int) -> Iterator[Content]:
+    expected, wrong = answer.expected, prediction_error(answer)
+    if expected is None:
+        yield from _text("Nothing: too little was known by then of what this machine does with this model.", width)
+        return
+    by = "measured on this machine" if expected.basis == "calibration" else "from earlier answers"
+    took, rate = ttft.METRIC.compute(answer).value, decode_tps.METRIC.compute(answer).value
+    for name, before, after, error in (
+        ("first token", units.span(expected.ttft_ns), units.span(took), None if wrong is None else wrong.ttft),
+        ("writing", units.rate(expected.decode_tps), units.rate(rate), None if wrong is None else wrong.decode),
+    ):
+        off = "" if error is None else f", off by {error * 100:+.0f} %"
+        yield from _text(f"{name}: expected {before}, {by}; it was {after}{off}", width, indent=INDENT)
+
+
+def _targets(answer: AnswerState, width: int) -> Iterator[Content]:
+    took, rate = ttft.METRIC.compute(answer).value, decode_tps.METRIC.compute(answer).value
+    first = "" if took is None else f" Here {units.span(took)}: {'met' if took <= IMMEDIATE_NS else 'a wait'}."
+    yield from _text(f"A first token within {units.span(IMMEDIATE_NS)} feels immediate.{first}", width)
+    if rate is None:
+        speed = ""
+    elif rate >= FLUID_TPS:
+        speed = f" Here {units.rate(rate)}: it flows."
+    else:
+        speed = f" Here {units.rate(rate)}: {'comfortable' if rate >= READING_TPS else 'slower than people read'}."
+    yield from _text(
+        f"{READING_TPS:.0f} tok/s are as fast as people read with comfort; at {FLUID_TPS:.0f} (10 ms each) it flows."
+        f"{speed}",
+        width,
+    )
