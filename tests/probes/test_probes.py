@@ -114,8 +114,8 @@ def test_a_failing_sensor_costs_its_own_fields_only(
     vanished = {name for name in expected - fields if not (call == "cpu_times" and name.startswith("core_"))}
     assert not vanished, "a field vanished without a reason"
     # The counters move every 10 ms: two readings closer together have no share between them.
-    lost = {name for name in expected - set(reading.values) if reading.missing[name] != "no time has passed"}
-    lost = {name for name in lost if not name.startswith("core_")}
+    gone = {name for name in expected - set(reading.values) if not name.startswith("core_")}
+    lost = {name for name in gone if reading.missing[name] != "no time has passed"}
     touched = {
         ("cpu", "cpu_times"): {"machine_percent", "steal_percent", "logical_cores", "program_percent_of_machine"},
         ("cpu", "cpu_freq"): {"frequency_mhz"},
