@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from statistics import median
 
@@ -132,30 +132,22 @@ def machine(each: Told) -> str:
     return " · ".join(part for part in parts if part)
 
 
-@dataclass(frozen=True, slots=True)
-class Sums:
-    """A session in a few figures, medians of its answers; None without any."""
+def sums(of: list[Told]) -> tuple[tuple[str, str, str], ...]:
+    """A session in a few figures: label, figure, and what it is the median of."""
 
-    answers: int
-    ttft_ns: float | None
-    prefill_tps: float | None
-    decode_tps: float | None
-    tokens: int
-
-
-def sums(of: list[Told]) -> Sums:
-    """Return the figures of a whole session."""
-
-    def middle(values: list[float | None]) -> float | None:
+    def middle(values: Iterable[float | None], shown: Callable[[float | None], str]) -> tuple[str, str]:
         known = [value for value in values if value is not None]
-        return median(known) if known else None
+        if len(of) < 2 or not known:
+            return shown(median(known) if known else None), ""
+        return shown(median(known)), "of one answer" if len(
+            known
+        ) == 1 else f"median of {units.count(len(known))} answers"
 
-    return Sums(
-        answers=len(of),
-        ttft_ns=middle([each.view.ttft_ns for each in of]),
-        prefill_tps=middle([each.prefill_tps for each in of]),
-        decode_tps=middle([each.view.decode_tps for each in of]),
-        tokens=sum(each.view.tokens for each in of),
+    return (
+        ("first token after", *middle((each.view.ttft_ns for each in of), units.span)),
+        ("prefill", *middle((each.prefill_tps for each in of), units.rate)),
+        ("output", *middle((each.view.decode_tps for each in of), units.rate)),
+        ("tokens written", units.count(sum(each.view.tokens for each in of)), ""),
     )
 
 

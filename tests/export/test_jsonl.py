@@ -115,13 +115,14 @@ def test_every_line_fits_the_schema(facts: list[AnyFact]) -> None:
 
 def test_what_is_no_fact_does_not_fit(schema: dict[str, Any]) -> None:
     body = {"anyOf": schema["anyOf"]}
-    for wrong in (
+    wrongs: tuple[Any, ...] = (
         {},
+        [],
         {"kind": "renamed", "at_ns": 1},
         {"kind": "other", "at_ns": 1},
-        [],
         {"kind": "ended", "at_ns": "1"},
-    ):
+    )
+    for wrong in wrongs:
         assert not fits(wrong, body, schema["$defs"])
 
 

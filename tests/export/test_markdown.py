@@ -17,7 +17,7 @@ from tests.export.sessions import HOSTILE, conversation, kept, stories_told
 SIGNS = st.sampled_from(
     ["`", "```", "````", "~~~", "\n", "\n\n", "# x", "> ", "- ", "    ", "\t", "|", "<b>", "\r\n", "\\", "é"]
 )
-TEXTS = st.lists(SIGNS | st.text(max_size=4), min_size=1, max_size=12).map("".join)
+TEXTS = st.lists(SIGNS | st.text(max_size=4), min_size=1, max_size=12).map("".join).filter(bool)
 
 
 def blocks(text: str) -> list[tuple[str, str]]:

@@ -6,7 +6,7 @@ import os
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -42,12 +42,14 @@ def test_only_the_user_can_read_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("pieces", "error"), [(failing, HomeaiError), (interrupted, KeyboardInterrupt)])
-def test_what_fails_leaves_nothing(tmp_path: Path, pieces: object, error: type[BaseException]) -> None:
+def test_what_fails_leaves_nothing(
+    tmp_path: Path, pieces: Callable[[], Iterator[bytes]], error: type[BaseException]
+) -> None:
     (tmp_path / "there").write_text("old")
     for write in (
-        lambda: write_new(tmp_path / "new", pieces()),  # type: ignore[operator]
-        lambda: write_over(tmp_path / "new", pieces(), force=False),  # type: ignore[operator]
-        lambda: write_over(tmp_path / "there", pieces(), force=True),  # type: ignore[operator]
+        lambda: write_new(tmp_path / "new", pieces()),
+        lambda: write_over(tmp_path / "new", pieces(), force=False),
+        lambda: write_over(tmp_path / "there", pieces(), force=True),
     ):
         with pytest.raises(error):
             write()

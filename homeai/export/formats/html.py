@@ -87,17 +87,12 @@ def _head(title: str) -> str:
 
 
 def _top(source: Source, answers: list[Told]) -> str:
-    state, of_all = source.state, sums(answers)
+    state = source.state
     models = dict.fromkeys(words for each in answers if (words := machine(each)))
     facts = [f"<time>{on_one_line(minute(state.started_at))}</time>", *map(on_one_line, models)]
-    median = f"median of {units.count(of_all.answers)} answers" if of_all.answers > 1 else ""
-    cards = (
-        ("first token after", units.span(of_all.ttft_ns), median),
-        ("prefill", units.rate(of_all.prefill_tps), median),
-        ("output", units.rate(of_all.decode_tps), median),
-        ("tokens written", units.count(of_all.tokens), ""),
+    shown = "".join(
+        f"<div><dt>{name}</dt><dd>{value}<small>{words}</small></dd></div>" for name, value, words in sums(answers)
     )
-    shown = "".join(f"<div><dt>{name}</dt><dd>{value}<small>{words}</small></dd></div>" for name, value, words in cards)
     return f"""<header>
 <p class="from">homeai session {on_one_line(state.session or "unknown")}</p>
 <h1 dir="auto">{on_one_line(source.title) or UNTITLED}</h1>
@@ -124,7 +119,7 @@ def _overview(answers: list[Told]) -> str:
     heads = "".join(f'<th scope="col">{name}</th>' for name in (HEADINGS[0], "question", *HEADINGS[1:]))
     chart = charts.stacks(columns, titles, f"First token after, answer by answer; the longest {units.span(longest)}")
     return f"""<section class="overview">
-<h2>First token after</h2>
+<h2>First token after, answer by answer</h2>
 <figure class="chart">
 <div class="axis"><span>{units.span(longest)}</span><span>0</span></div>
 {chart}
@@ -147,7 +142,7 @@ def _spans(each: Told, phases: tuple[str, ...]) -> Iterator[int]:
 def _turn(each: Told) -> Iterator[str]:
     remarks = (each.chat, "replaced later" if each.is_replaced else "", ending(each))
     tags = "".join(f'<span class="tag">{remark}</span>' for remark in remarks if remark)
-    yield f'<article id="answer-{each.number}"{" class=replaced" if each.is_replaced else ""}>\n'
+    yield f'<article id="answer-{each.number}">\n'
     yield f"<h2>Answer {each.number} {tags}<time>{on_one_line(minute(each.asked_at))}</time></h2>\n"
     yield '<div class="talk">\n'
     if each.system is not None:
@@ -220,7 +215,7 @@ def _findings(each: Told) -> str:
     if not found:
         return ""
     return (
-        "<details class=findings><summary>Why, with the sums</summary><ul>\n"
+        '<details class="findings"><summary>Why, with the sums</summary><ul>\n'
         + "".join(map(_finding, found))
         + "</ul></details>\n"
     )
