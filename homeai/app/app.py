@@ -31,6 +31,7 @@ from homeai.app.desk import Alert, Desk
 from homeai.app.explaining import Explaining
 from homeai.app.help_screen import HelpScreen
 from homeai.app.history import History
+from homeai.app.looking_ahead import LookingAhead
 from homeai.app.opening import Opening, StartSampling
 from homeai.app.themes import DARK, LIGHT, TERMINAL
 from homeai.clock import now_ns
@@ -112,6 +113,7 @@ class HomeaiApp(App[int]):
         """Changes of the model."""
         self.explaining = Explaining()
         """Why the answer that is shown takes its time."""
+        self._looking_ahead = LookingAhead(self)
         self._history = History(state_dir) if keep_history else None
         self._inbox = Inbox()
         self._told: set[tuple[str, str]] = set()
@@ -218,6 +220,7 @@ class HomeaiApp(App[int]):
         typed = prompt.text if prompt.document.line_count == 1 else ""
         words = slash.hint(typed) or asking.editing_words(self)
         self.chat_screen.hint(words, editing=self.desk.current.editing is not None)
+        self._looking_ahead.follow()
 
     def _load_history(self) -> None:
         if self._history is not None:

@@ -15,7 +15,7 @@ from homeai.app.commands import Keys, Situation, footer
 from homeai.events import Fault
 from homeai.metrics.state import SessionState
 from widgets.conversation import Conversation
-from widgets.figures import MUTED
+from widgets.figures import MUTED, columns
 from widgets.lines import Lines
 from widgets.panels import Frame, Kept, alert_lines, header_line, side_lines, strip_lines
 from widgets.prompt import Complete, Prompt, Submit
@@ -24,6 +24,8 @@ from widgets.tabs import Tab, tab_line
 
 LEAST_WIDTH, LEAST_HEIGHT = 40, 10
 MOST_HINT_LINES = 3
+WIDE_FOOTER = 100
+"""In a window less wide than this fewer words stand beside the keys."""
 
 WELCOME = (
     Row(Content.styled("Hello. Type a question and press Enter.", "bold")),
@@ -70,6 +72,8 @@ class ChatScreen(Screen[None]):
         """Where the user types."""
         self._hint = ("", False)
         """What is said above the box, and whether a question is being changed in it."""
+        self._ahead = ("", "")
+        """About what the question in the box would take, in words, and in fewer."""
         self._now = Situation()
         self._tabs: tuple[Tab, ...] = ()
 
@@ -148,6 +152,12 @@ class ChatScreen(Screen[None]):
             self._mark.update("✎" if editing else "┃")
             self._draw_hint()
 
+    def ahead(self, words: str, fewer: str) -> None:
+        """Say beside the keys about what the question would take, or nothing."""
+        if (words, fewer) != self._ahead:
+            self._ahead = (words, fewer)
+            self._draw()
+
     def on_resize(self, event: events.Resize) -> None:
         """Fit everything to the new size."""
         size = f"This window has {event.size.width} columns and {event.size.height} rows."
@@ -199,10 +209,11 @@ class ChatScreen(Screen[None]):
             lines.show([Content.styled(line, MUTED) for line in cut])
 
     def _footer(self, width: int) -> Content:
-        """The keys that do something now; what does not fit is left out."""
-        line = Content("")
+        """The keys that do something now, as far as they fit beside what the question in the box would take."""
+        line, ahead = Content(""), Content(self._ahead[width < WIDE_FOOTER])
+        room = width - (ahead.cell_length + 2 if ahead else 0)
         for key, what in footer(self._now, self._keys):
             piece = Content.assemble("  " if line else "", (key, "bold"), (f" {what}", "$foreground-muted"))
-            if line.cell_length + piece.cell_length <= width:
+            if line.cell_length + piece.cell_length <= room:
                 line += piece
-        return line
+        return columns(line, ahead, width) if ahead else line

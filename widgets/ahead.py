@@ -1,0 +1,36 @@
+"""About what a question would take, in words."""
+
+from __future__ import annotations
+
+from math import log10
+
+from homeai import units
+from homeai.explain.ahead import Ahead
+
+
+def ahead_words(found: Ahead) -> tuple[str, str]:
+    """`about 12 new tokens, first token in about 0.1 s`, and the same in less."""
+    new = units.count(roughly(found.new_tokens))
+    whole = found.new_tokens + found.reused_tokens
+    if found.context is not None and whole > found.context:
+        return (
+            f"about {units.count(roughly(whole))} tokens, more than the context of {units.count(found.context)} holds",
+            f"too long: about {units.count(roughly(whole))} tokens",
+        )
+    if found.wait_ns is None:
+        return f"about {new} new tokens", f"about {new} tokens"
+    wait = _about(found.wait_ns)
+    return f"about {new} new tokens, first token in about {wait}", f"about {new} tokens, {wait}"
+
+
+def roughly(number: int) -> int:
+    """Two figures of it: more is not known."""
+    step = 10 ** max(0, int(log10(max(1, number))) - 1)
+    return round(number / step) * step
+
+
+def _about(span_ns: int) -> str:
+    seconds = span_ns / 1e9
+    if seconds < 9.95:
+        return f"{max(0.1, seconds):.1f} s"
+    return f"{seconds:.0f} s" if seconds < 99.5 else units.span(round(seconds) * 10**9)
