@@ -34,6 +34,8 @@ def loaded_after(code: str) -> set[str]:
         "homeai.cli.dashboard",
         "homeai.cli.models",
         "homeai.cli.sessions",
+        "homeai.cli.export",
+        "homeai.export.exporting",
         "homeai.cli.calibrate",
         "homeai.cli.tune",
         "homeai.cli.why",

@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -21,7 +20,7 @@ PATIENCE_S = 60.0
 
 def found() -> str | None:
     """The program, where there is one that can be driven."""
-    if sys.platform == "win32":
+    if os.name == "nt":
         return None  # its pipes are handles, which it is not told by number
     return next((path for name in NAMES if (path := shutil.which(name))), None)
 

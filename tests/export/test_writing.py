@@ -46,11 +46,12 @@ def test_what_fails_leaves_nothing(
     tmp_path: Path, pieces: Callable[[], Iterator[bytes]], error: type[BaseException]
 ) -> None:
     (tmp_path / "there").write_text("old")
-    for write in (
+    writes: list[Callable[[], Path]] = [
         lambda: write_new(tmp_path / "new", pieces()),
         lambda: write_over(tmp_path / "new", pieces(), force=False),
         lambda: write_over(tmp_path / "there", pieces(), force=True),
-    ):
+    ]
+    for write in writes:
         with pytest.raises(error):
             write()
     assert left(tmp_path) == ["there"]
