@@ -53,10 +53,9 @@ def parser() -> Parser:
 def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:  # noqa: ARG001 - what every command takes
     """Write the file and print where it is."""
     from homeai.cli.signals import Signals
-    from homeai.export import Options, export
-    from homeai.export.naming import file_name
-    from homeai.export.writing import write_new, write_over
-    from homeai.journal.library import SHORT_ID, Library
+    from homeai.export import Options, export, save
+    from homeai.export.writing import write_over
+    from homeai.journal.library import Library
     from homeai.places import cache_dir, data_dir
 
     wanted = _format(arguments)
@@ -67,20 +66,16 @@ def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:  # noqa: ARG0
         say(f"homeai: {session.entry.damage}")
     if session.entry.is_newer:
         say("homeai: A later version of homeai wrote this session: some of it may be missing here.")
-    pieces = export(session, wanted, options)
     if arguments.output == _STDOUT:
-        _to_stdout(pieces)
+        _to_stdout(export(session, wanted, options))
         return 0
-    title = "" if arguments.redact else session.entry.title
-    name = file_name(title, f".{wanted}", f"session-{session.entry.id[:SHORT_ID]}")
+    place = Path(arguments.output or "")
     # What a signal interrupts leaves nothing behind.
     with Signals():
-        if arguments.output is None:
-            path = write_new(Path(name), pieces)
-        elif Path(arguments.output).is_dir():
-            path = write_new(Path(arguments.output) / name, pieces)
+        if place.is_dir():
+            path = save(session, wanted, place, options)
         else:
-            path = write_over(Path(arguments.output), pieces, force=arguments.force)
+            path = write_over(place, export(session, wanted, options), force=arguments.force)
     write(f"{path}\n")
     return 0
 

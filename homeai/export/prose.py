@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
+DEEPEST = 50
+"""Levels of lists and quotations: each takes some of Python's stack."""
 _ALIGN = re.compile(r"text-align:(left|center|right)")
 
 
@@ -32,8 +34,13 @@ def on_one_line(text: str) -> str:
 
 
 def prose(markdown: str) -> str:
-    """Return the Markdown of an answer as HTML."""
-    html: str = _parser().render(printable(markdown.replace("\r\n", "\n")))
+    """Return the Markdown of an answer as HTML, every word of it; what nests too deep to be drawn stays as it is."""
+    parser = _parser()
+    tokens = parser.parse(printable(markdown.replace("\r\n", "\n")))
+    # The parser leaves out what is deeper.
+    if any(token.level >= DEEPEST - 1 for token in tokens):
+        return f'<p class="plain">{plain(markdown)}</p>\n'
+    html: str = parser.renderer.render(tokens, parser.options, {})
     return html
 
 
@@ -42,9 +49,9 @@ def _parser() -> MarkdownIt:
     # Not at the top: who exports a table needs none of it.
     from markdown_it import MarkdownIt
 
-    parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
-    # A nest of ten thousand brackets would take minutes.
-    parser.options["maxNesting"] = 20
+    parser = MarkdownIt("commonmark", {"html": False, "maxNesting": DEEPEST})
+    # Definitions of links would not be seen.
+    parser.enable(["table", "strikethrough"]).disable("reference")
     for name, rule in {
         "image": _image,
         "link_open": _nothing,
@@ -64,7 +71,7 @@ def _nothing(_self: Any, _tokens: Sequence[Token], _index: int, _options: Any, _
 
 def _image(_self: Any, tokens: Sequence[Token], index: int, _options: Any, _env: Any) -> str:
     token = tokens[index]
-    return f"{escape(token.content)}{_address(str(token.attrs.get('src', '')))}"
+    return f"{escape(token.content)}{_address(str(token.attrs.get('src', '')), token)}"
 
 
 def _link_end(_self: Any, tokens: Sequence[Token], index: int, _options: Any, _env: Any) -> str:
@@ -77,14 +84,16 @@ def _link_end(_self: Any, tokens: Sequence[Token], index: int, _options: Any, _e
         elif token.type == "link_open":
             if depth == 0:
                 href = str(token.attrs.get("href", ""))
-                return "" if "".join(reversed(words)) == href else _address(href)
+                return "" if "".join(reversed(words)) == href else _address(href, token)
             depth -= 1
         words.append(token.content)
     return ""
 
 
-def _address(of: str) -> str:
-    return f' <span class="address">({escape(of)})</span>' if of else ""
+def _address(of: str, token: Token) -> str:
+    title = str(token.attrs.get("title", ""))
+    shown = " ".join(part for part in (of, f'"{title}"' if title else "") if part)
+    return f' <span class="address">({escape(shown)})</span>' if shown else ""
 
 
 def _aligned(self: Any, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
@@ -98,4 +107,6 @@ def _aligned(self: Any, tokens: Sequence[Token], index: int, options: Any, env: 
 
 
 def _code(_self: Any, tokens: Sequence[Token], index: int, _options: Any, _env: Any) -> str:
-    return f"<pre><code>{escape(tokens[index].content)}</code></pre>\n"
+    token = tokens[index]
+    language = f"<small>{escape(token.info.strip())}</small>" if token.info.strip() else ""
+    return f"<pre>{language}<code>{escape(token.content)}</code></pre>\n"

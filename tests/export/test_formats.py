@@ -17,7 +17,7 @@ from homeai.errors import UsageError
 from homeai.events import AnyFact, LoadEnded
 from homeai.export import Options, export
 from homeai.export.exporting import formats
-from homeai.journal.entries import Recorded
+from homeai.journal.entries import Recorded, recorded
 from tests.export.sessions import conversation, kept, stories_told
 from tests.metrics.test_laws import records
 
@@ -118,3 +118,14 @@ def test_the_model_is_named_in_each(tmp_path: Path) -> None:
     assert any(isinstance(fact, LoadEnded) for fact in STORIES["talk"])
     for name in EVERY:
         assert "Tiny" in text_of(session, name)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_an_answer_under_way_is_written_as_far_as_it_is(name: str, tmp_path: Path) -> None:
+    path = kept(tmp_path, STORIES["unfinished"]).entry.path
+    session = recorded(path, is_in_use=True)
+    assert all(answer.ended is None for answer in session.state.answers.values())
+    for options in (Options(), Options(redact=True)):
+        written = text_of(session, name, options)
+        assert "interrupted" not in written
+        assert ("still being written" in written) == (name in ("md", "html"))

@@ -113,7 +113,7 @@ def test_markdown_is_drawn(tmp_path: Path) -> None:
         "<strong>two</strong> <code>three</code>",
         "<li>four</li>",
         '<td class="right">2</td>',
-        "<pre><code>x &lt; 1\n</code></pre>",
+        "<pre><small>py</small><code>x &lt; 1\n</code></pre>",
     ):
         assert piece in html
 
@@ -130,6 +130,20 @@ def test_markdown_is_drawn(tmp_path: Path) -> None:
 )
 def test_links_say_where_they_would_lead(markdown: str, shown: str) -> None:
     assert prose(markdown) == shown
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.sampled_from([*PIECES, "]: ", "```", "~~~", "\n\n", "    ", " ", ' "', "# "]), max_size=14))
+def test_no_word_is_lost(pieces: list[str]) -> None:
+    text = "".join(f"{piece}word{number}x" for number, piece in enumerate(pieces))
+    shown = "".join(checked(prose(text)).words)
+    assert [f"word{number}x" for number in range(len(pieces)) if f"word{number}x" not in shown] == []
+
+
+@pytest.mark.parametrize("depth", [3, 40, 60, 3000])
+def test_the_depth_of_a_nest_loses_no_word(depth: int) -> None:
+    for text in ("> " * depth + "word", "\n".join(f"{'  ' * level}- a" for level in range(min(depth, 400))) + "word"):
+        assert "word" in "".join(checked(prose(text)).words)
 
 
 def test_a_deep_nest_takes_no_time() -> None:

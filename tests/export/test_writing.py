@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 
 from homeai.errors import HomeaiError, UsageError
+from homeai.export import Options, export, save
 from homeai.export.writing import write_new, write_over
+from tests.export.sessions import conversation, kept
 
 
 def left(folder: Path) -> list[str]:
@@ -130,3 +132,21 @@ def test_a_limit_on_files_leaves_no_half(tmp_path: Path) -> None:
     )
     assert done.stdout == "a.html could not be written: file too large.\n"
     assert left(tmp_path) == []
+
+
+def test_a_session_is_saved_under_its_title(tmp_path: Path) -> None:
+    session = kept(tmp_path / "record", conversation([("Why?", "So.")], title="../On the sky: é"))
+    folder = tmp_path / "out"
+    folder.mkdir()
+    names = [save(session, "md", folder).name for _ in range(2)]
+    assert names == ["On the sky é.md", "On the sky é (2).md"]
+    assert save(session, "csv", folder, Options(redact=True)).name == "session-s-1.csv"
+    assert (folder / names[0]).read_bytes() == b"".join(export(session, "md"))
+
+
+def test_an_unread_record_leaves_nothing(tmp_path: Path) -> None:
+    session = kept(tmp_path / "record", conversation([("Why?", "So.")]))
+    session.entry.path.unlink()
+    with pytest.raises(HomeaiError, match="cannot be read"):
+        save(session, "jsonl", tmp_path)
+    assert left(tmp_path) == ["record"]
