@@ -12,17 +12,28 @@ from homeai.metrics.state import ProbeState
 from homeai.metrics.status import lately
 from widgets import charts
 from widgets.figures import ACCENT, MUTED, columns, size_of
+from widgets.gpu_lines import gpu_height, gpu_lines, gpu_piece
 
 MINUTE_NS = 60_000_000_000
 SCALE = "last minute, 0 to 100 %"
 _LABEL = 4
 
 
+def machine_height(probes: Mapping[str, ProbeState], rows: int) -> int:
+    """How many lines `machine_lines` gives."""
+    return 2 * rows + gpu_height(probes, rows)
+
+
 def machine_lines(probes: Mapping[str, ProbeState], width: int, rows: int = 1) -> list[Content]:
     """Processor and memory, `rows` lines each: a chart of the last minute, the figure now, and two shares of it.
 
-    Shares of the processor are of one core: 200 % is two, so that threads can be read off.
+    Below them the GPUs, where there are any. Shares of the processor are of one core: 200 % is two, so that threads can
+    be read off.
     """
+    return [*_host_lines(probes, width, rows), *gpu_lines(probes, width, rows)]
+
+
+def _host_lines(probes: Mapping[str, ProbeState], width: int, rows: int) -> list[Content]:
     cpu, memory = probes.get("cpu"), probes.get("memory")
     if cpu is None and memory is None:
         return [Content.styled("not measured yet", MUTED), *(Content("") for _ in range(2 * rows - 1))]
@@ -65,7 +76,9 @@ def machine_line(probes: Mapping[str, ProbeState], width: int, last: Content | N
 
 
 def machine_pulse(probes: Mapping[str, ProbeState]) -> Content:
-    """`CPU 98 %`: all of it that a line about something else has room for."""
+    """`CPU 98 %`, or the GPU where there is one: all of it that a line about something else has room for."""
+    if (gpu := gpu_piece(probes, 0)) is not None:
+        return gpu
     cpu = probes.get("cpu")
     return Content("") if cpu is None else Content.assemble(("CPU ", MUTED), f"{_now(cpu):>5}")
 
@@ -77,6 +90,8 @@ def _pieces(probes: Mapping[str, ProbeState], cells: int) -> list[Content]:
     if cpu is not None:
         chart = _chart(cpu, "machine_percent", 100.0, cells, 1)
         pieces.append(Content.assemble(("CPU ", MUTED), *chart, f" {_now(cpu):>5}"))
+    if (gpu := gpu_piece(probes, cells)) is not None:
+        pieces.append(gpu)
     if memory is not None:
         values = memory.last.values
         in_use = size_of(values.get("used_bytes"), values.get("total_bytes"))

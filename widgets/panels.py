@@ -10,7 +10,8 @@ from textual.content import Content
 
 from homeai import units
 from homeai.events import Fault, Placement
-from homeai.metrics.state import SessionState
+from homeai.metrics.alarms import placement_alarms
+from homeai.metrics.state import ProbeState, SessionState
 from homeai.metrics.status import engine_word
 from homeai.metrics.view import AnswerView, LoadView
 from widgets import charts
@@ -34,10 +35,10 @@ from widgets.figures import (
 )
 from widgets.foreign import on_one_line, shown
 from widgets.gaps_chart import gap_lines, gap_row
-from widgets.machine import SCALE, machine_line, machine_lines, machine_pulse
+from widgets.machine import SCALE, machine_height, machine_line, machine_lines, machine_pulse
 from widgets.phase_table import LABEL, phase_lines
 from widgets.sums import first_token_sum, worked_out
-from widgets.why import why_line, why_lines
+from widgets.why import ALARM, WARNING, why_line, why_lines
 
 if TYPE_CHECKING:
     from homeai.explain.brief import Brief
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 NAME = "homeai"
 WORD = 8
 """Cells of the engine's state in the header: `starting`."""
+_ALARMING = f"{STRONG} {WARNING}"
 SLOW_NS = 250_000_000
 """A chart of gaps moves with every token: four times a second is enough for the eye, and costs less than ten."""
 
@@ -98,6 +100,8 @@ def header_line(frame: Frame, width: int) -> Content:
     if engine is not None:
         word, answer = engine_word(frame.state), frame.answer
         right = Content.styled(f"{placement(engine)} · {word}" if width >= 60 else word, MUTED)
+        if placement_alarms(frame.state):
+            right = Content.assemble((ALARM, _ALARMING), right)
         if width >= 100 and engine.context is not None:
             # In a smaller window the strip has it. The word's room is kept, so that nothing before it moves.
             right = right.pad_right(WORD - len(word))
@@ -125,7 +129,7 @@ def header_line(frame: Frame, width: int) -> Content:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What of the side panel there is room for. It depends on the window only, so that nothing moves while it runs."""
+    """What of the side panel there is room for. Window and GPUs decide, so that nothing moves while it runs."""
 
     why_rows: int = 0
     gap_rows: int = 0
@@ -138,8 +142,9 @@ class _Plan:
     """Empty lines above the table, and above the bottom."""
 
 
-_FIXED = 2 + 3 + 13 + 1 + 2 + 3
-"""Rule and older answer, headline and what goes on, table, blank, rule and words of the gaps, the machine."""
+_FIXED = 2 + 3 + 13 + 1 + 2 + 1
+"""Rule and older answer, headline and what goes on, table, blank, rule and words of the gaps, the machine's rule."""
+_MACHINE_ROWS = (1, 2, 3)
 _MODEL = 5
 _SUMS = 6
 _WANTED: tuple[tuple[dict[str, Any], int], ...] = (
@@ -155,28 +160,30 @@ _WANTED: tuple[tuple[dict[str, Any], int], ...] = (
     ({"why_rows": 5}, 1),
     ({"model": True}, _MODEL),
     ({"sums": True}, _SUMS),
-    ({"machine_rows": 2}, 2),
+    ({"machine_rows": 2}, 0),
     ({"gap_rows": 4}, 1),
     ({"gap_rows": 6}, 2),
-    ({"machine_rows": 3}, 2),
+    ({"machine_rows": 3}, 0),
 )
-"""What is added as a window gets higher, with the lines it takes."""
+"""What is added as a window gets higher, with the lines it takes beside those of the machine."""
 
 
-def _plan(height: int) -> _Plan:
-    room = height - _FIXED
+def _plan(height: int, probes: Mapping[str, ProbeState]) -> _Plan:
     plan = _Plan()
-    for change, lines in _WANTED:
+    machine = {rows: machine_height(probes, rows) for rows in _MACHINE_ROWS}
+    room = height - _FIXED - machine[plan.machine_rows]
+    for change, others in _WANTED:
+        wanted = replace(plan, **change)
+        lines = others + machine[wanted.machine_rows] - machine[plan.machine_rows]
         if room >= lines:
-            plan = replace(plan, **change)
-            room -= lines
+            plan, room = wanted, room - lines
     return plan
 
 
 def side_lines(frame: Frame, width: int, height: int, kept: Kept | None = None) -> list[Content]:
     """The side panel: what did I wait for, how fast is it now, what does the machine do, at the bottom."""
     kept = kept or Kept()
-    plan, answer = _plan(height), frame.answer
+    plan, answer = _plan(height, frame.state.probes), frame.answer
     blank = Content("")
     number, of = frame.place
     where = f"{number} of {of}" if of else ""
@@ -211,12 +218,19 @@ def side_lines(frame: Frame, width: int, height: int, kept: Kept | None = None) 
 
 
 def _older(frame: Frame, width: int) -> Content:
-    """That an older answer is shown, and the key to the newer ones."""
+    """That an older answer is shown, and the key to the newer ones; else what is wrong with the model's place."""
     number, of = frame.place
     if number == of:
-        return Content("")
+        return _misplaced(frame, width)
     key = f", {frame.keys.newer} for newer" if frame.keys.newer else ""
     return Content.styled(f"answer {number} of {of}{key}", ACCENT).truncate(width, ellipsis=True)
+
+
+def _misplaced(frame: Frame, width: int) -> Content:
+    """`! 20 of 33 layers are on the GPU, the others on the CPU, whose speed decides.`; empty where all is well."""
+    alarm = next(iter(placement_alarms(frame.state)), "")
+    line = Content.styled(f"{ALARM}{on_one_line(alarm)}", _ALARMING) if alarm else Content("")
+    return line.truncate(width, ellipsis=True)
 
 
 def _doing(frame: Frame, answer: AnswerView, width: int) -> list[Content]:
@@ -258,12 +272,17 @@ def strip_lines(frame: Frame, width: int, height: int = 3) -> list[Content]:
         if frame.load is not None and frame.load.running:
             first = load_line(frame.load, width)
             second = Content.styled(charts.meter(frame.load.fraction, width), ACCENT)
+        second = second or _misplaced(frame, width)
         return [first.truncate(width, ellipsis=True), second, machine, *([Content("")] if height > 3 else [])]
-    older = _older(frame, width)
+    older = _older(frame, width) if frame.place[0] != frame.place[1] else Content("")
     first = (first_token_sum(answer, width) if width >= 60 else None) or headline(answer, width)
     if older:
         first = columns(headline(answer, width - older.cell_length - 2, short=True), older, width)
-    why = machine if frame.why is None else why_line(frame.why, width, _beside_why(frame, width, pulse=height <= 3))
+    beside, misplaced = _beside_why(frame, width, pulse=height <= 3), _misplaced(frame, width)
+    if misplaced and not (frame.why is not None and frame.why.alarm):
+        why = columns(misplaced, beside, width)
+    else:
+        why = machine if frame.why is None else why_line(frame.why, width, beside)
     return [first, _second(frame, answer, width), why, *([machine] if height > 3 else [])]
 
 
