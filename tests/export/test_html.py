@@ -12,7 +12,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
+from homeai.events import AnyFact, LoadEnded
+from homeai.explain import explain
 from homeai.export import export
 from homeai.export.prose import prose
 from tests.export.sessions import HOSTILE, conversation, kept, stories_told
@@ -165,6 +168,19 @@ def test_the_figures_are_those_of_the_dashboard(tmp_path: Path) -> None:
     assert "median 66.0 ms · worst" in words
     assert words.count("Where the time went") == 2
     assert MODEL.name in words
+
+
+def test_an_alarm_is_seen_before_the_sums_are_opened(tmp_path: Path) -> None:
+    facts: list[AnyFact] = [
+        replace(fact, engine=replace(fact.engine, threads=8, cores=2)) if isinstance(fact, LoadEnded) else fact
+        for fact in stories_told()["whole"]
+    ]
+    threaded = kept(tmp_path, facts)
+    assert explain(threaded.state, 1).alarms
+    summary = re.search(r"<summary>Why, with the sums(.*?)</summary>", b"".join(export(threaded, "html")).decode())
+    assert summary
+    assert "something is wrong" in summary[1]
+    assert "something is wrong" not in page(tmp_path, "whole")
 
 
 def test_each_answer_has_its_charts(tmp_path: Path) -> None:

@@ -34,7 +34,6 @@ from homeai.export.telling import (
     told,
 )
 from homeai.metrics.quantities import metrics
-from homeai.metrics.title import title_of
 
 _WAITS = (
     ("load", "starting and loading", ("start", "load")),
@@ -43,6 +42,8 @@ _WAITS = (
 )
 """The parts of the wait for the first token: class, words, phases."""
 _CLASSES = {"start": "load", "load": "load", "prefill": "prefill", "decode": "decode"}
+_QUESTION_MOST = 80
+"""Characters of a question in the table of answers."""
 _TERMS = ("ttft_ms", "rates.prefill_tps", "rates.decode_tps", "gaps_ms.p50", "rates.end_to_end_tps")
 
 
@@ -132,7 +133,11 @@ def _overview(answers: list[Told]) -> str:
 
 
 def _asked(each: Told) -> str:
-    return on_one_line(title_of(each.question)) if each.question is not None else NOT_RECORDED
+    if each.question is None:
+        return NOT_RECORDED
+    # Of a pasted book only the start is looked at.
+    words = " ".join(each.question[: 8 * _QUESTION_MOST].split())
+    return on_one_line(words if len(words) <= _QUESTION_MOST else words[: _QUESTION_MOST - 1].rstrip() + "…")
 
 
 def _spans(each: Told, phases: tuple[str, ...]) -> Iterator[int]:
@@ -214,11 +219,9 @@ def _findings(each: Told) -> str:
     found = each.explanation.findings
     if not found:
         return ""
-    return (
-        '<details class="findings"><summary>Why, with the sums</summary><ul>\n'
-        + "".join(map(_finding, found))
-        + "</ul></details>\n"
-    )
+    alarm = " <strong>something is wrong</strong>" if each.explanation.alarms else ""
+    rows = "".join(map(_finding, found))
+    return f'<details class="findings"><summary>Why, with the sums{alarm}</summary><ul>\n{rows}</ul></details>\n'
 
 
 def _finding(finding: Finding) -> str:
