@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
 
 from textual import events
 from textual.content import Content
@@ -90,25 +91,41 @@ def _columns(sign: Content, name: Content, details: Sequence[Content], note: Con
     return line.truncate(max(0, width - 1), ellipsis=True)
 
 
-class PickList(Lines):
-    """Models, one of them selected and always in view. Only what is in view is made into lines."""
+class Keyed(Protocol):
+    """What a row has to be."""
+
+    @property
+    def key(self) -> str:
+        """What the row is known by."""
+
+
+R = TypeVar("R", bound=Keyed)
+
+
+class PickList(Lines, Generic[R]):
+    """Rows, one of them selected and always in view. Only what is in view is made into lines.
+
+    Args:
+        line: Makes the line of a row, for a width.
+    """
 
     @dataclass
     class Clicked(Message):
         """A line was clicked."""
 
-        row: ModelRow
+        key: str
 
-    def __init__(self, *, id: str | None = None) -> None:
+    def __init__(self, line: Callable[..., Content], *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._rows: Sequence[ModelRow] = ()
+        self._line = line
+        self._rows: Sequence[R] = ()
         self._at = 0
         """Index of the selected row."""
         self._top = 0
         """Index of the first row in view."""
 
     @property
-    def selected(self) -> ModelRow | None:
+    def selected(self) -> R | None:
         """The row that is selected; None where there is none at all."""
         return self._rows[self._at] if self._rows else None
 
@@ -117,7 +134,7 @@ class PickList(Lines):
         """How many rows are in view."""
         return max(1, self.content_size.height)
 
-    def show_rows(self, rows: Sequence[ModelRow], key: str | None) -> None:
+    def show_rows(self, rows: Sequence[R], key: str | None) -> None:
         """Show these rows; the one of that key is selected, else the first."""
         self._rows = rows
         self._at = next((index for index, row in enumerate(rows) if row.key == key), 0)
@@ -135,7 +152,7 @@ class PickList(Lines):
         self._top = max(self._top, self._at - page + 1)
         self.show(
             [
-                model_line(row, width, selected=index == self._at)
+                self._line(row, width, selected=index == self._at)
                 for index, row in enumerate(self._rows[self._top : self._top + page], start=self._top)
             ]
         )
@@ -150,7 +167,7 @@ class PickList(Lines):
         if index < len(self._rows):
             self._at = index
             self.draw()
-            self.post_message(self.Clicked(self._rows[index]))
+            self.post_message(self.Clicked(self._rows[index].key))
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
         """Go down with the wheel."""

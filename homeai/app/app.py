@@ -13,7 +13,7 @@ from textual.binding import Binding, BindingsMap
 from textual.filter import Monochrome, NoColor
 from textual.screen import Screen
 
-from homeai.app import asking, clipboard, commands, slash
+from homeai.app import asking, clipboard, commands, slash, taking_up
 from homeai.app.bridge import (
     Inbox,
     OpenSession,
@@ -31,8 +31,9 @@ from homeai.app.desk import Alert, Desk
 from homeai.app.explaining import Explaining
 from homeai.app.help_screen import HelpScreen
 from homeai.app.history import History
+from homeai.app.librarian import Librarian, Records
 from homeai.app.looking_ahead import LookingAhead
-from homeai.app.opening import Opening, StartSampling
+from homeai.app.opening import Opening, Reopen, StartSampling
 from homeai.app.themes import DARK, LIGHT, TERMINAL
 from homeai.clock import now_ns
 from homeai.errors import HomeaiError
@@ -72,6 +73,7 @@ class HomeaiApp(App[int]):
         insist: End with the error when the model cannot be opened, because the user named that model.
         shelf: Makes what models are looked for in, for the list of them; None offers no list.
         open_with: Opens the session with a model chosen from it, where no other could be opened.
+        records: What recorded sessions are shown and opened with; None offers none.
         keep_history: Keep what is typed into the box for later runs, in the state folder.
         ascii_only: Draw with ASCII characters only.
         colourless: Draw without colours; so does `NO_COLOR` in the environment.
@@ -93,6 +95,7 @@ class HomeaiApp(App[int]):
         insist: bool = False,
         shelf: Callable[[], Shelf] | None = None,
         open_with: OpenWith | None = None,
+        records: Records | None = None,
         keep_history: bool = False,
         ascii_only: bool = False,
         colourless: bool = False,
@@ -113,9 +116,14 @@ class HomeaiApp(App[int]):
         """Changes of the model."""
         self.explaining = Explaining()
         """Why the answer that is shown takes its time."""
+        self.records = records
+        self.librarian = None if records is None else Librarian(self, records)
+        """Looks recorded sessions up; None in a dashboard without."""
         self._looking_ahead = LookingAhead(self)
         self._history = History(state_dir) if keep_history else None
         self._inbox = Inbox()
+        self._left: SessionLike | None = None
+        """The session before, while another one is opened in its place."""
         self._told: set[tuple[str, str]] = set()
         """Notices shown so far; each is said once."""
         self._engine_words = ""
@@ -165,15 +173,41 @@ class HomeaiApp(App[int]):
             crashed=lambda error: self.call_later(partial(self._handle_exception, error)),
         )
 
+    def change_session(self, reopen: Reopen) -> None:
+        """Open another session in the place of this one, whose chats go when it is there; stop its answers first."""
+        inbox = Inbox()
+
+        def take(session: SessionLike) -> None:
+            self._inbox = inbox  # what the session before still says is heard by nobody
+            self._told.clear()
+            self.choosing.forget()
+            self.explaining = Explaining()
+            self._take_session(SessionOpened(session))
+
+        self._left, self.session = self.session, None
+        self._opening.change(
+            inbox.put,
+            reopen,
+            opened=lambda session: self.call_later(take, session),
+            refused=lambda error: self.post_message(SessionRefused(error)),
+            crashed=lambda error: self.call_later(partial(self._handle_exception, error)),
+        )
+        self.redraw()
+
     def close_session(self) -> None:
         """End the probes and the engine, at most about three seconds; safe to call twice, also without a session."""
         self._opening.close()
+        if self.librarian is not None:
+            self.librarian.close()
         if self._history is not None:
             self._history.close()
 
     @on(SessionOpened)
     def _take_session(self, message: SessionOpened) -> None:
-        self.session = message.session
+        self.session, self._left = message.session, None
+        self.has_no_session = False
+        if message.session.state.answers:
+            taking_up.show_chats(self, message.session)
         self._opening.measure(message.session)
         self.choosing.go_on()
         asking.ask_waiting(self, message.session)
@@ -184,6 +218,12 @@ class HomeaiApp(App[int]):
             self.refusal = message.error
             status = int(message.error.exit_code)
             self.exit(status, return_code=status)
+            return
+        if self._left is not None:
+            self.session, self._left = self._left, None
+            asking.ask_waiting(self, self.session)
+            self.desk.current.alert = Alert(message.error.fault)
+            self.redraw()
             return
         self.has_no_session = True
         self.desk.alert = Alert(message.error.fault)
@@ -347,6 +387,7 @@ class HomeaiApp(App[int]):
             live=chat.is_busy,
             chats=len(self.desk),
             answers=len(chat.ended),
+            has_records=self.records is not None,
             can_suspend=self._driver is not None and self._driver.can_suspend and can_suspend_job(),
         )
 

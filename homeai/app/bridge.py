@@ -14,6 +14,7 @@ from homeai.events import AnyFact, Channel, Sample, Sampler, Text
 from homeai.metrics.state import SessionState
 
 if TYPE_CHECKING:
+    from homeai.metrics.talks import Talk
     from homeai.models.modelfile import ModelFile
     from homeai.session import Chat
 
@@ -38,6 +39,9 @@ class SessionLike(Protocol):
     def open_chat(self, system: str | None = None) -> Chat:
         """Begin a conversation."""
 
+    def take_up(self, talk: Talk) -> Chat:
+        """Go on with a chat of an earlier sitting."""
+
     def ask(
         self,
         chat: Chat,
@@ -54,6 +58,9 @@ class SessionLike(Protocol):
 
     def stop(self, answer_id: int) -> None:
         """Stop an answer."""
+
+    def rename(self, title: str) -> str:
+        """Give the session a title, and return it as it is kept."""
 
     def record(self, sample: Sample) -> None:
         """Put a reading of a probe into the stream of facts."""

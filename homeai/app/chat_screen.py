@@ -110,15 +110,28 @@ class ChatScreen(Screen[None]):
 
     def show_talk(self, number: int) -> None:
         """Show this chat's conversation, a new one where there is none yet; the others go on unseen."""
-        if number not in self._talks:
-            new = self._new_talk(number)
-            self.query_one("#left").mount(new, before="#alert")
-            new.welcome(WELCOME)
+        self.add_talk(number)
         self._number = number
         for other, talk in self._talks.items():
             if other != number:
                 talk.sleep()
         self.conversation.wake()
+
+    def add_talk(self, number: int) -> None:
+        """Have an empty conversation for this chat, which `show_talk` shows."""
+        if number not in self._talks:
+            new = self._new_talk(number)
+            new.sleep()
+            self.query_one("#left").mount(new, before="#alert")
+            new.welcome(WELCOME)
+
+    def clear_talks(self, number: int) -> None:
+        """Take all conversations away; the new one of this chat is shown."""
+        self._kept = Kept()
+        for talk in self._talks.values():
+            talk.remove()
+        self._talks.clear()
+        self.show_talk(number)
 
     def close_talk(self, number: int) -> None:
         """Take a chat's conversation away; another one has to be shown next."""

@@ -75,6 +75,14 @@ def close_chat(app: HomeaiApp) -> None:
     _show_current(app)
 
 
+def clear(app: HomeaiApp) -> OpenChat:
+    """Take all chats away without stopping anything, and return the new one that is shown in their place."""
+    app.desk.clear()
+    app.chat_screen.clear_talks(app.desk.current.number)
+    app.clear_notifications()
+    return app.desk.current
+
+
 def go_to(app: HomeaiApp, chat: OpenChat) -> None:
     """Show a chat: its conversation, its draft, its figures."""
     if chat is not app.desk.current:

@@ -102,6 +102,10 @@ class Choosing:
         """Take note of a load that failed."""
         self.failure = fault
 
+    def forget(self) -> None:
+        """Begin with another session: no model was loaded in it yet."""
+        self._wanted, self._kept, self._loaded_path, self.failure = None, False, "", None
+
     def told_kept(self) -> None:
         """Take note that the model before stays: what went wrong must not go from the screen when it is loaded."""
         self._kept = True

@@ -39,6 +39,8 @@ class Situation:
     """Chats that are open."""
     answers: int = 0
     """Answers of the current chat that ended."""
+    has_records: bool = False
+    """Recorded sessions can be looked at."""
     can_suspend: bool = False
     """There is a shell to hand the terminal back to."""
 
@@ -106,6 +108,10 @@ COMMANDS: tuple[Command, ...] = (
     Command("help", ("f1",), "help", "Help", "shows the keys, and what the words mean", "help_screen:turn_help",
             available=lambda now: now.on_chat or now.on_help, footer=on_chat),
     Command("quit", ("ctrl+q",), "quit", "Quit", "quits", "app:quit", available=lambda _now: True, footer=on_chat),
+    Command("sessions", ("f2",), "sessions", "Sessions", "lists the recorded sessions, to go on with one",
+            "sessions_screen:turn_sessions",
+            available=lambda now: now.has_records and (now.on_chat or now.over == "sessions"),
+            footer=lambda now: not now.live and not now.answers),
     Command("models", ("f3",), "models", "Models", "lists the models of this machine, to change to another",
             "models_screen:turn_models", available=on_chat_or("models"), footer=on_chat),
     Command("chat_settings", ("f4",), "settings", "Settings of this chat",

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from msgspec.structs import replace
+
 from homeai.events import Fault, Sampler
 from homeai.metrics.phases import current_phase
 from homeai.metrics.state import SessionState
@@ -14,6 +16,7 @@ from homeai.metrics.view import AnswerView, view
 
 if TYPE_CHECKING:
     # Comes with the engine's supervisor and the model files: 40 ms that the first paint need not wait for.
+    from homeai.metrics.talks import Talk
     from homeai.session import Chat
 
 Doing = Literal["waiting", "reading", "writing", "failed", "done", ""]
@@ -121,6 +124,16 @@ class OpenChat:
         if self.first_id in (None, replaces):
             self.first_id, self.title = answer_id, title_of(text)
 
+    def take_up(self, chat: Chat, talk: Talk, state: SessionState) -> None:
+        """Become a chat of an earlier sitting, all of whose answers have ended."""
+        self.chat, self.system = chat, chat.system
+        self.answer_ids = sorted((*talk.answer_ids, *talk.replaced_ids))
+        self.first_id = talk.answer_ids[0]
+        self.ended = {answer_id: view(state, answer_id, 0) for answer_id in self.answer_ids}
+        first, last = (state.answers[talk.answer_ids[at]].submitted for at in (0, -1))
+        if first is not None and last is not None:
+            self.title, self.question, self.sampler = title_of(first.prompt), last.prompt, _whole(last.sampler)
+
     def end(self, last: AnswerView, alert: Alert | None, *, seen: bool) -> None:
         """Take note of the end of an answer."""
         self.ended[last.answer_id] = last
@@ -161,6 +174,11 @@ class OpenChat:
         return "done" if self.unseen else ""
 
 
+def _whole(sampler: Sampler) -> Sampler:
+    # A record without words has empty ones in the place of stop strings.
+    return replace(sampler, stop=tuple(filter(None, sampler.stop)))
+
+
 class Desk:
     """The open chats in the order of their tabs, one of them current. There is always one.
 
@@ -176,6 +194,12 @@ class Desk:
         """What went wrong with the engine or the model, whichever chat is shown."""
         self._opened = 0
         self._chats: list[OpenChat] = []
+        self.current = self.open()
+
+    def clear(self) -> None:
+        """Take all chats away: there is one new one."""
+        self.alert = None
+        self._chats.clear()
         self.current = self.open()
 
     def __iter__(self) -> Iterator[OpenChat]:

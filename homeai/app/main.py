@@ -14,17 +14,21 @@ from homeai.app.app import HomeaiApp
 from homeai.app.bridge import SessionLike
 from homeai.app.commands import Keys
 from homeai.app.leaving import WayOut
+from homeai.app.librarian import Records
+from homeai.app.opening import Reopen
 from homeai.clock import now_ns
-from homeai.errors import exit_code_of
+from homeai.errors import HomeaiError, exit_code_of
 from homeai.events import AnyFact, Fault, LoadEnded, Notice, Submitted
 
 if TYPE_CHECKING:
+    from homeai.journal.library import Library
+    from homeai.metrics.state import SessionState
     from homeai.models.shelf import ModelFile, Shelf
     from homeai.options import EngineOptions
     from homeai.settings import Settings
 
 
-def run_dashboard(settings: Settings, model_argument: str | None) -> int:
+def run_dashboard(settings: Settings, model_argument: str | None, continues: Path | None = None) -> int:
     """Show the dashboard until the user leaves or a signal comes; returns the exit status.
 
     Nothing is written to standard output but the screen itself. The engine is ended and the terminal restored in
@@ -33,24 +37,36 @@ def run_dashboard(settings: Settings, model_argument: str | None) -> int:
     Args:
         settings: The resolved settings.
         model_argument: A path or a name; None means the last model used, else the starter.
+        continues: The record of a session to go on with.
 
     Raises:
-        HomeaiError: The model that a flag or a variable names is not there or cannot chat, or the settings file gives
-            keys that cannot be.
+        HomeaiError: The session cannot be gone on with, the model that a flag or a variable names is not there or
+            cannot chat, or the settings file gives keys that cannot be.
         Exception: Whatever ended the screen unexpectedly.
     """
     # Who wrote the model into the settings file long ago is better served by the list of those that are there.
     insists = settings.resolved["model"].source in ("flag", "environment")
+    named = model_argument if insists else None
+
+    def begin(on_fact: Callable[[AnyFact], None]) -> SessionLike:
+        if continues is not None:
+            return go_on_with(settings, continues, on_fact, named=named)
+        return open_session(settings, model_argument, on_fact)
+
+    def reopen(path: Path, other: ModelFile | None) -> Reopen:
+        return lambda on_fact, before_load: go_on_with(settings, path, on_fact, other=other, before_load=before_load)
+
     app = HomeaiApp(
-        lambda on_fact: open_session(settings, model_argument, on_fact),
+        begin,
         sampler=settings.sampler(),
         system=settings.value("system") or None,
         keys=Keys(settings.keys),
         start_sampling=_start_sampling,
         theme=settings.value("theme") or os.environ.get("TEXTUAL_THEME"),
-        insist=insists,
+        insist=insists or continues is not None,
         shelf=lambda: _shelf(settings),
         open_with=lambda model, on_fact: open_with(settings, model, on_fact),
+        records=Records(settings.value("record"), _library, reopen),
         keep_history=settings.value("record") == "full",
         ascii_only=bool(settings.value("ascii")) or not shows_unicode(os.environ),
         colourless=bool(settings.value("no_color")),
@@ -109,6 +125,66 @@ def open_session(settings: Settings, model_argument: str | None, on_fact: Callab
 
 def open_with(settings: Settings, model: ModelFile, on_fact: Callable[[AnyFact], None]) -> SessionLike:
     """Open a session and start to load this model; raises `HomeaiError` when it cannot chat."""
+    return _opened(settings, on_fact, lambda _state: model)
+
+
+def go_on_with(
+    settings: Settings,
+    path: Path,
+    on_fact: Callable[[AnyFact], None],
+    *,
+    named: str | None = None,
+    other: ModelFile | None = None,
+    before_load: Callable[[], object] = lambda: None,
+) -> SessionLike:
+    """Open a recorded session again and start to load its model, or another one, which is told.
+
+    Args:
+        settings: The resolved settings.
+        path: Its record.
+        on_fact: Is told the facts.
+        named: The model that the user named for it.
+        other: The model to take where the session's own is not there any more; None takes the last one used.
+        before_load: Called when everything is there, before anything is loaded.
+
+    Raises:
+        HomeaiError: The record cannot be gone on with, or there is no model.
+    """
+    from homeai.models.choose import resolve_model
+    from homeai.places import state_dir
+
+    def found(name: str | None) -> ModelFile:
+        return resolve_model(name, folders=tuple(map(Path, settings.value("folders"))), state_dir=state_dir())
+
+    def choose(state: SessionState) -> ModelFile:
+        loads = (answer.load.ended.model for answer in reversed(list(state.answers.values())) if answer.load)
+        own = next(loads, None)
+        if own is None or named is not None:
+            model = found(named) if named is not None or other is None else other
+        else:
+            try:
+                return found(own.path)
+            except HomeaiError:
+                model = other or found(None)
+        if own is not None and own.name != model.name:
+            words = f"This session was held with {own.name}"
+            gone = "" if named is not None else ", which is not there any more"
+            message = f"{words}{gone}. {model.name} goes on with it."
+            on_fact(Notice(at_ns=now_ns(), code="other_model", message=message))
+        return model
+
+    return _opened(settings, on_fact, choose, continues=path, before_load=before_load)
+
+
+def _opened(
+    settings: Settings,
+    on_fact: Callable[[AnyFact], None],
+    choose: Callable[[SessionState], ModelFile],
+    *,
+    continues: Path | None = None,
+    before_load: Callable[[], object] = lambda: None,
+) -> SessionLike:
+    """Open a session; the model to load is chosen by what happened in it in earlier sittings."""
     from homeai.models.choose import remember
     from homeai.places import log_dir, sessions_dir, state_dir
     from homeai.session.recorded import RecordedSession, recording_notice
@@ -151,15 +227,29 @@ def open_with(settings: Settings, model: ModelFile, on_fact: Callable[[AnyFact],
     session = RecordedSession(
         record=settings.value("record"),
         folder=sessions_dir(),
+        continues=continues,
         options=options,
         on_fact=listen,
         backend=settings.value("backend"),
         log_file=log_dir() / "engine.log",
     )
-    session.use_model(model)
+    try:
+        model = choose(session.state)
+        before_load()
+        session.use_model(model)
+    except BaseException:
+        session.close()
+        raise
     if settings.value("record") != "full" or "recorded" not in told_before(state_dir()):
         listen(recording_notice(settings.value("record")))
     return session
+
+
+def _library(progress: Callable[[int, int], None]) -> Library:
+    from homeai.journal.library import Library
+    from homeai.places import cache_dir, data_dir
+
+    return Library(data_dir(), cache_dir(), progress=progress)
 
 
 def _shelf(settings: Settings) -> Shelf:

@@ -26,7 +26,7 @@ from widgets.figures import MUTED
 from widgets.foreign import middle_cut, on_one_line, shown
 from widgets.line_box import LineBox
 from widgets.lines import Lines
-from widgets.pick_list import ModelRow, PickList, heading
+from widgets.pick_list import ModelRow, PickList, heading, model_line
 
 if TYPE_CHECKING:
     from homeai.app.app import HomeaiApp
@@ -92,7 +92,7 @@ class ModelsScreen(ModalScreen[None]):
             yield Lines(id="models-title")
             yield LineBox("", "type a part of a name, or the path of a file", id="models-find")
             yield Lines(id="models-heading")
-            yield PickList(id="models-list")
+            yield PickList[ModelRow](model_line, id="models-list")
             yield Lines(id="models-empty")
             yield Lines(id="models-about")
             yield Lines(id="models-keys")
@@ -174,7 +174,7 @@ class ModelsScreen(ModalScreen[None]):
 
     @on(PickList.Clicked)
     def _take_click(self, message: PickList.Clicked) -> None:
-        self._key = message.row.key
+        self._key = message.key
         self._take_back()
 
     @on(LineBox.Changed)

@@ -12,6 +12,12 @@ from homeai.errors import HomeaiError
 if TYPE_CHECKING:
     from homeai.events import AnyFact
 
+Reopen = Callable[[Callable[["AnyFact"], None], Callable[[], None]], SessionLike]
+"""Opens another session, which tells its facts to the first function, and calls the second one before it loads a model.
+
+Raises `HomeaiError` before that call when it cannot be opened.
+"""
+
 StartSampling = Callable[[SessionLike], Callable[[], None]]
 """Starts the probes for a session and returns what ends them."""
 
@@ -59,6 +65,22 @@ class Opening:
         self._thread = threading.Thread(target=run, name="homeai-open", daemon=True)
         self._thread.start()
 
+    def change(
+        self,
+        on_fact: Callable[[AnyFact], None],
+        reopen: Reopen,
+        *,
+        opened: Callable[[SessionLike], object],
+        refused: Callable[[HomeaiError], object],
+        crashed: Callable[[Exception], object],
+    ) -> None:
+        """Begin to open another session in the place of this one, which ends only when that can be; returns at once."""
+
+        def begin(on_fact: Callable[[AnyFact], None]) -> SessionLike:
+            return reopen(on_fact, self._close_session)
+
+        self.start(on_fact, open_session=begin, opened=opened, refused=refused, crashed=crashed)
+
     @property
     def has_started(self) -> bool:
         """Whether the thread runs or ran."""
@@ -71,9 +93,13 @@ class Opening:
 
     def close(self) -> None:
         """End the probes and the engine, at most about three seconds; safe to call twice, also without a session."""
-        if self._stop_sampling is not None:
-            self._stop_sampling()
         if self._thread is not None:
             self._thread.join(timeout=5.0)
+        self._close_session()
+
+    def _close_session(self) -> None:
+        if self._stop_sampling is not None:
+            self._stop_sampling()
+            self._stop_sampling = None
         if self._session is not None:
             self._session.close()

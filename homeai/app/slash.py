@@ -39,6 +39,7 @@ class Slash:
 _WORDS = (
     Slash("help", "help", also=("h",)),
     Slash("new", "new_chat", also=("clear", "reset")),
+    Slash("sessions", "sessions", also=("session", "history", "resume", "continue")),
     Slash("model", "models", "NAME", "models_screen:use_named", "changes to this model", also=("models", "load")),
     Slash("system", "chat_settings", "TEXT", "slash:set_system",
           "tells the model how to behave, from your next question on; /system none takes that back"),

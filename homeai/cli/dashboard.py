@@ -33,12 +33,21 @@ def parser() -> Parser:
         examples=(
             "homeai",
             "homeai --model qwen3-4b --context 8k",
+            "homeai --continue",
             'homeai ask "Why is the sky blue?"',
             "homeai models",
         ),
         lists={"Commands (homeai COMMAND --help tells more)": commands},
     )
     add_version(made)
+    made.add_argument(
+        "--continue",
+        dest="continues",
+        metavar="SESSION",
+        nargs="?",
+        const="last",
+        help="go on with a recorded session, the last one if none is named (homeai sessions lists them)",
+    )
     made.add_settings(("model", "engine", "sampling", "program"))
     return made
 
@@ -67,10 +76,11 @@ def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:  # noqa: ARG0
     settings = load(given_flags(arguments))
     for warning in settings.warnings:
         say(f"homeai: {warning}")
+    continues = None if arguments.continues is None else _record_of(arguments.continues)
     descriptor = sys.stdin.fileno()
     modes = terminal_modes(descriptor)
     try:
-        return run_dashboard(settings, settings.value("model"))
+        return run_dashboard(settings, settings.value("model"), continues)
     except BaseException:
         # Whatever it was, it may have come between the screen's set-up and its clean-up.
         sys.stdout.write(_MODES_OFF)
@@ -79,6 +89,15 @@ def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:  # noqa: ARG0
     finally:
         if modes is not None:
             restore_terminal(descriptor, modes)
+
+
+def _record_of(name: str) -> Path:
+    """The record of the session that is meant."""
+    from homeai.journal.library import Library
+    from homeai.places import cache_dir, data_dir
+
+    with Library(data_dir(), cache_dir()) as library:
+        return library.find(name).path
 
 
 def _no_terminals(names: Sequence[str]) -> str:

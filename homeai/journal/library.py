@@ -25,11 +25,11 @@ from homeai.journal.recovery import clean_tail
 from homeai.journal.trash import Trash, sweep
 from homeai.journal.writer import is_in_use, opened
 from homeai.jsonline import encode
+from homeai.metrics.title import given_title
 
 LAST = "last"
 SHORT_ID = 8
 """Characters of an id that are shown; any beginning that fits one session alone is understood."""
-TITLE_MOST = 200
 SNIPPET = 60
 """Characters shown on either side of a word that was found."""
 _SOME = 5
@@ -146,7 +146,7 @@ class Library:
         Raises:
             HomeaiError: `session_in_use` while it is open somewhere; `record_failed` when it cannot be written.
         """
-        title = " ".join(title.split())[:TITLE_MOST]
+        title = given_title(title)
         try:
             descriptor = opened(entry.path)
             try:
@@ -173,9 +173,9 @@ class Library:
             raise _failed("deleted", problem) from problem
 
     @property
-    def can_undo(self) -> bool:
-        """Whether a session was deleted that can be taken back."""
-        return len(self._trash) > 0
+    def deleted(self) -> int:
+        """How many deleted sessions can be taken back."""
+        return len(self._trash)
 
     def undo(self) -> Path:
         """Take back the session that was deleted last, and return its record."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 TITLE_WORDS = 6
 TITLE_CHARACTERS = 40
+GIVEN_MOST = 200
+"""Characters of a title that the user gives."""
 
 
 def title_of(question: str) -> str:
@@ -14,3 +16,8 @@ def title_of(question: str) -> str:
     if len(title) > TITLE_CHARACTERS:
         return title[: TITLE_CHARACTERS - 1].rstrip() + "…"
     return title + ("…" if len(words) > TITLE_WORDS else "")
+
+
+def given_title(words: str) -> str:
+    """A title as it is kept: on one line, and not longer than any screen."""
+    return " ".join(words.split())[:GIVEN_MOST]

@@ -28,6 +28,7 @@ from homeai.events import (
     LoadStarted,
     Message,
     Notice,
+    Renamed,
     Sample,
     Sampler,
     SessionStarted,
@@ -39,6 +40,7 @@ from homeai.explain.predict import expected
 from homeai.metrics.fold import fold
 from homeai.metrics.state import SessionState
 from homeai.metrics.talks import Talk, talks
+from homeai.metrics.title import given_title
 from homeai.models.modelfile import ModelFile
 from homeai.options import EngineOptions
 from homeai.session.chat import Chat
@@ -303,6 +305,14 @@ class Session:
         with self._lock:
             if not self._closed:
                 self._record(Calibrated(at_ns=now_ns(), path=str(model.path), ceilings=ceilings))
+
+    def rename(self, title: str) -> str:
+        """Give the session a title, and return it; an empty one takes the last one back."""
+        title = given_title(title)
+        with self._lock:
+            if not self._closed:
+                self._record(Renamed(at_ns=now_ns(), title=title))
+        return title
 
     def record(self, sample: Sample) -> None:
         """Put a reading of a probe among the facts; after `close` nothing happens."""

@@ -14,6 +14,7 @@ from homeai.errors import EngineError
 from homeai.events import AnyFact, Sample, Sampler, SessionStarted, Submitted
 from homeai.metrics.fold import fold
 from homeai.metrics.state import SessionState
+from homeai.metrics.talks import Talk
 from homeai.models.modelfile import ModelFile
 from homeai.session import Chat
 from tests.metrics.stories import ms
@@ -43,6 +44,7 @@ class Stage:
         self.models: list[ModelFile] = []
         self.load_stops = 0
         self.samples: list[Sample] = []
+        self.titles: list[str] = []
         self.closed = 0
         self.refuse: Exception | None = None
         """What the next `ask` raises."""
@@ -68,6 +70,10 @@ class Stage:
 
     def open_chat(self, system: str | None = None) -> Chat:
         self.chats.append(Chat(len(self.chats) + 1, system))
+        return self.chats[-1]
+
+    def take_up(self, talk: Talk) -> Chat:
+        self.chats.append(Chat(talk.chat_id, talk.system))
         return self.chats[-1]
 
     def ask(
@@ -101,6 +107,10 @@ class Stage:
 
     def stop(self, answer_id: int) -> None:
         self.stopped.append(answer_id)
+
+    def rename(self, title: str) -> str:
+        self.titles.append(title)
+        return title
 
     def record(self, sample: Sample) -> None:
         self.samples.append(sample)

@@ -1,0 +1,83 @@
+"""The recorded sessions for the screens: looked up, searched, named and deleted on a thread of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+from homeai.app.opening import Reopen
+from homeai.errors import HomeaiError
+
+if TYPE_CHECKING:
+    from homeai.app.app import HomeaiApp
+    from homeai.journal.library import Library
+    from homeai.models.modelfile import ModelFile
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """What a dashboard needs to show and open recorded sessions."""
+
+    record: Literal["full", "no-text", "off"]
+    """What is recorded of the session that runs."""
+    library: Callable[[Callable[[int, int], None]], Library]
+    """Opens the library, which tells its progress to the given function."""
+    reopen: Callable[[Path, ModelFile | None], Reopen]
+    """Says how to go on with a record; the model is the one to take where the session's own is not there any more."""
+
+
+class Librarian:
+    """Does what is asked of the library in order, so that no disk holds up a key.
+
+    Args:
+        app: Where what came of it is taken.
+        records: Opens the library, with the first thing that is asked.
+    """
+
+    def __init__(self, app: HomeaiApp, records: Records) -> None:
+        self._app = app
+        self._records = records
+        self._library: Library | None = None
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="homeai-library")
+        self.progress = (0, 0)
+        """How many of the records that changed were read, of how many."""
+
+    def ask(self, do: Callable[[Library], T], take: Callable[[T | HomeaiError], object]) -> None:
+        """Do something with the library, and hand what came of it, or why it failed, to a function on the screen."""
+
+        def run() -> None:
+            try:
+                found: T | HomeaiError = do(self._opened())
+            except HomeaiError as error:
+                found = error
+            except Exception as error:  # noqa: BLE001 - on a thread of its own it would be lost
+                self._app.call_later(self._app._handle_exception, error)
+                return
+            self._app.call_later(take, found)
+
+        with suppress(RuntimeError):  # the program ends
+            self._thread.submit(run)
+
+    def close(self) -> None:
+        """Delete for good what was deleted."""
+        with suppress(RuntimeError):  # it was closed before
+            self._thread.submit(self._close)
+        self._thread.shutdown()
+
+    def _opened(self) -> Library:
+        if self._library is None:
+            self._library = self._records.library(self._read)
+        return self._library
+
+    def _read(self, done: int, total: int) -> None:
+        self.progress = (done, total)
+
+    def _close(self) -> None:
+        if self._library is not None:
+            self._library.close()

@@ -1,0 +1,424 @@
+"""F2: the recorded sessions: to find one again, go on with it, name it, take it away or delete it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+
+from homeai import units
+from homeai.app.commands import Keys
+from homeai.app.files import at_home
+from homeai.app.librarian import Librarian, Records
+from homeai.app.session_rows import RECORDING, about, empty_words, rows_of
+from homeai.errors import HomeaiError
+from homeai.journal.entries import Entry
+from widgets.figures import MUTED
+from widgets.foreign import on_one_line, shown
+from widgets.line_box import LineBox
+from widgets.lines import Lines
+from widgets.pick_list import PickList
+from widgets.session_rows import SessionRow, session_heading, session_line
+
+if TYPE_CHECKING:
+    from homeai.app.app import HomeaiApp
+    from homeai.journal.library import Hit, Library
+
+SEARCH_AFTER_S = 0.15
+"""After the last key, what was said is searched: a search of 1,000 sessions takes as long as two keys."""
+TICK_S = 0.2
+_FIND = "type words of a title, or of what was said"
+
+Doing = Literal["find", "rename", "export"]
+
+
+class SessionsScreen(ModalScreen[None]):
+    """A list over the chat: typing searches, Enter goes on with a session, Esc or the key that opened it goes back.
+
+    Args:
+        keys: Which keys the commands have.
+        records: What is recorded, and how a session is opened.
+        librarian: Who looks them up.
+    """
+
+    COMMAND: ClassVar[str] = "sessions"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "back", "Back"),
+        Binding("down", "move(1)", "Down", show=False, priority=True),
+        Binding("up", "move(-1)", "Up", show=False, priority=True),
+        Binding("pagedown", "move_page(1)", "Page down", show=False, priority=True),
+        Binding("pageup", "move_page(-1)", "Page up", show=False, priority=True),
+        Binding("ctrl+home", "move(-1000000)", "First", show=False, priority=True),
+        Binding("ctrl+end", "move(1000000)", "Last", show=False, priority=True),
+        Binding("ctrl+r", "begin('rename')", "Rename", show=False, priority=True),
+        Binding("ctrl+e", "begin('export')", "Export", show=False, priority=True),
+        Binding("ctrl+d", "delete", "Delete", show=False, priority=True),
+        Binding("ctrl+u", "undo", "Take back", show=False, priority=True),
+    ]
+    app: HomeaiApp
+
+    def __init__(self, keys: Keys, records: Records, librarian: Librarian) -> None:
+        super().__init__()
+        self._keys = keys
+        self._records = records
+        self._librarian = librarian
+        self._entries: list[Entry] | None = None
+        """None until they were looked up."""
+        self._hits: dict[Path, str] = {}
+        """Where the words in the box were said: a snippet for each session."""
+        self._key: str | None = None
+        """Of the row that the user selected; None until then."""
+        self._doing: Doing = "find"
+        """What the box is for."""
+        self._chosen: Entry | None = None
+        """The session that is named or taken away."""
+        self._typed = ""
+        """What was looked for, while the box is for something else."""
+        self._searched = ""
+        """What was searched last among what was said."""
+        self._sure: tuple[str, Path] | None = None
+        """What a second press of the same key means, and for which session."""
+        self._said = ""
+        """What the last key came to; the next one takes it away."""
+        self._deleted = 0
+        """Sessions that can be taken back."""
+
+    def compose(self) -> ComposeResult:
+        """Title, box, list, and what there is to say about the selected one."""
+        with Vertical(id="sessions"):
+            yield Lines(id="sessions-title")
+            yield LineBox("", _FIND, id="sessions-find")
+            yield Lines(id="sessions-heading")
+            yield PickList[SessionRow](session_line, id="sessions-list")
+            yield Lines(id="sessions-empty")
+            yield Lines(id="sessions-about")
+            yield Lines(id="sessions-keys")
+
+    def on_mount(self) -> None:
+        """Look the sessions up."""
+        self.query_one(LineBox).focus()
+        self._look_up()
+        self.set_interval(TICK_S, self._tick)
+        self.call_after_refresh(self._draw)
+
+    def _look_up(self) -> None:
+        def look(library: Library) -> tuple[list[Entry], int]:
+            return library.sessions(), library.deleted
+
+        self._librarian.ask(look, self._take_entries)
+
+    def _take_entries(self, found: tuple[list[Entry], int] | HomeaiError) -> None:
+        if isinstance(found, HomeaiError):
+            self._entries = self._entries or []
+            self._say_error(found)
+        else:
+            self._entries, self._deleted = found
+            self._draw()
+
+    def _tick(self) -> None:
+        if self._entries is None:
+            self._draw()
+
+    # --- the box ------------------------------------------------------------------------------------------------------
+
+    @on(LineBox.Changed)
+    def _filter(self) -> None:
+        if self._doing != "find" or self._box.value == self._typed:
+            return
+        self._typed, self._key = self._box.value, None
+        self._hits = {} if len(self._typed.strip()) < 2 else self._hits
+        self._take_back()
+        self.set_timer(SEARCH_AFTER_S, self._search)
+
+    def _search(self) -> None:
+        text = self._typed.strip()
+        if len(text) < 2 or text == self._searched:
+            return
+        self._searched = text
+
+        def take(found: list[Hit] | HomeaiError) -> None:
+            if isinstance(found, HomeaiError):
+                self._say_error(found)
+            elif text == self._typed.strip():
+                self._hits = {}
+                for hit in found:
+                    self._hits.setdefault(hit.entry.path, hit.snippet)
+                self._draw()
+
+        self._librarian.ask(lambda library: library.search(text), take)
+
+    @property
+    def _box(self) -> LineBox:
+        return self.query_one(LineBox)
+
+    def action_begin(self, doing: Doing) -> None:
+        """Use the box for a title, or for a format."""
+        entry = self._selected
+        if entry is None or self._doing != "find":
+            return
+        self._doing, self._chosen, self._said, self._sure = doing, entry, "", None
+        self._box.placeholder = ""
+        self._box.value = entry.title if doing == "rename" else _formats()[0]
+        self._box.cursor_position = len(self._box.value)
+        self._draw()
+
+    def action_back(self) -> None:
+        """Leave what the box is used for, else the list."""
+        if self._doing == "find":
+            self.dismiss()
+        else:
+            self._find_again()
+            self._take_back()
+
+    def _find_again(self) -> None:
+        self._doing, self._chosen = "find", None
+        self._box.placeholder, self._box.value = _FIND, self._typed
+
+    @on(LineBox.Submitted)
+    def _take(self) -> None:
+        match self._doing, self._chosen:
+            case "rename", Entry() as entry:
+                self._rename(entry, self._box.value)
+            case "export", Entry() as entry:
+                self._export(entry, self._box.value.strip().lower())
+            case _:
+                if (selected := self._selected) is not None:
+                    self._open(selected)
+
+    # --- what is done with a session ----------------------------------------------------------------------------------
+
+    def _open(self, entry: Entry) -> None:
+        running = len(self.app.desk.live)
+        unsaved = self._records.record == "off" and any(not chat.is_blank for chat in self.app.desk)
+        if self._is_current(entry):
+            self._say("This session is the one that is open.")
+        elif (running or unsaved) and self._sure != ("open", entry.path):
+            what = "An answer is running, and stops" if running == 1 else f"{running} answers are running, and stop"
+            what = what if running else "What is open now is not recorded, and is lost"
+            self._say(f"{what} when another session is opened. Enter again opens it; Esc goes back.")
+            self._sure = ("open", entry.path)
+        else:
+            session = self.app.session
+            model = None if session is None else session.model
+            self.app.change_session(self._records.reopen(entry.path, model))
+            self.dismiss()
+
+    def _rename(self, entry: Entry, title: str) -> None:
+        session = self.app.session
+        self._find_again()
+
+        def take(new: str | HomeaiError) -> None:
+            if isinstance(new, HomeaiError):
+                self._say_error(new)
+                return
+            self._entries = [
+                replace(each, title=new, is_named=True) if each.path == entry.path else each
+                for each in self._entries or []
+            ]
+            self._say(f"It is called “{new}” now." if new else "It is called by its first words again.")
+            if not new:
+                self._look_up()
+
+        if session is not None and self._is_current(entry):
+            take(session.rename(title))
+        else:
+            self._librarian.ask(lambda library: library.rename(entry, title), take)
+
+    def _export(self, entry: Entry, wanted: str) -> None:
+        if wanted not in _formats():
+            self._say(f"There is no format “{on_one_line(wanted)}”. There are: {', '.join(_formats())}.")
+            return
+        self._find_again()
+        self._say("Writing …")
+        folder = Path.cwd()
+
+        def write(library: Library) -> Path:
+            from homeai.export import export
+            from homeai.export.naming import file_name
+            from homeai.export.writing import write_new
+
+            name = file_name(entry.title, f".{wanted}", f"homeai-{entry.id[:8]}")
+            return write_new(folder / name, export(library.read(entry), wanted))
+
+        def take(path: Path | HomeaiError) -> None:
+            if isinstance(path, HomeaiError):
+                self._say_error(path)
+            else:
+                self._say(f"Written: {at_home(path)}")
+
+        self._librarian.ask(write, take)
+
+    def action_delete(self) -> None:
+        """Delete the selected session, at the second press."""
+        entry = self._selected
+        if entry is None or self._doing != "find":
+            return
+        if self._is_current(entry):
+            self._say("This session is open. Open another one first, then it can be deleted.")
+        elif self._sure != ("delete", entry.path):
+            answers = f"{entry.answers} answer{'' if entry.answers == 1 else 's'}"
+            self._say(f"Ctrl+D again deletes “{entry.title or '(no words)'}”, {answers}; any other key keeps it.")
+            self._sure = ("delete", entry.path)
+        else:
+
+            def take(error: HomeaiError | None) -> None:
+                if error is not None:
+                    self._say_error(error)
+                    return
+                self._entries = [each for each in self._entries or [] if each.path != entry.path]
+                self._hits.pop(entry.path, None)
+                self._deleted += 1
+                self._say(f"Deleted “{entry.title or '(no words)'}”. Ctrl+U takes it back, until homeai ends.")
+
+            self._librarian.ask(lambda library: library.delete(entry), take)
+
+    def action_undo(self) -> None:
+        """Take back the session that was deleted last."""
+        if self._doing != "find" or not self._deleted:
+            return
+
+        def take(path: Path | HomeaiError) -> None:
+            if isinstance(path, HomeaiError):
+                self._say_error(path)
+                return
+            self._key = str(path)
+            self._say("It is back.")
+            self._look_up()
+
+        self._librarian.ask(lambda library: library.undo(), take)
+
+    # --- what is chosen -----------------------------------------------------------------------------------------------
+
+    @property
+    def _selected(self) -> Entry | None:
+        row = self.query_one(PickList).selected
+        return next((each for each in self._entries or () if row is not None and str(each.path) == row.key), None)
+
+    def _is_current(self, entry: Entry) -> bool:
+        session = self.app.session
+        return session is not None and session.state.session == entry.id
+
+    def action_move(self, rows: int) -> None:
+        """Select another row; where a format is asked for, take the next one."""
+        if self._doing == "export":
+            names, value = _formats(), self._box.value
+            at = names.index(value) + (1 if rows > 0 else -1) if value in names else 0
+            self._box.value = names[at % len(names)]
+        elif self._doing == "find":
+            picks = self.query_one(PickList)
+            picks.move(rows)
+            self._key = None if picks.selected is None else picks.selected.key
+            self._take_back()
+
+    def action_move_page(self, pages: int) -> None:
+        """Select a row a page further."""
+        self.action_move(pages * self.query_one(PickList).page)
+
+    @on(PickList.Clicked)
+    def _take_click(self, message: PickList.Clicked) -> None:
+        self._key = message.key
+        self._take_back()
+
+    def _take_back(self) -> None:
+        self._said, self._sure = "", None
+        self._draw()
+
+    def _say(self, words: str) -> None:
+        self._said, self._sure = words, None
+        self._draw()
+
+    def _say_error(self, error: HomeaiError) -> None:
+        self._say(f"✗ {error.message} {error.help}".strip())
+
+    # --- drawing ------------------------------------------------------------------------------------------------------
+
+    def on_resize(self, _event: events.Resize) -> None:
+        """Fit everything to the new size."""
+        self.call_after_refresh(self._draw)
+
+    def _draw(self) -> None:
+        if not self.is_attached or (width := self.query_one("#sessions-title").content_size.width) <= 0:
+            return
+        session = self.app.session
+        current = None if session is None else session.state.session
+        now = datetime.now().astimezone()
+        rows = rows_of(self._entries or (), self._typed, self._hits, now, current)
+        picks, empty = self.query_one(PickList), self.query_one("#sessions-empty", Lines)
+        picks.display, empty.display = bool(rows), not rows
+        picks.show_rows(rows, self._key)
+        if not rows:
+            empty.show([line for text in self._empty_words() for line in _wrapped(text, width)])
+        self.query_one("#sessions-title", Lines).show([self._title(len(rows), width)])
+        self.query_one("#sessions-heading", Lines).show([session_heading(width) if rows else Content("")])
+        self.query_one("#sessions-about", Lines).show(self._about(now, width))
+        self.query_one("#sessions-keys", Lines).show([self._key_line(width)])
+
+    def _title(self, fitting: int, width: int) -> Content:
+        total = len(self._entries or ())
+        count = f"{units.count(fitting)} of {units.count(total)}" if fitting < total else units.count(total)
+        words = f"{count} session{'' if total == 1 else 's'} · {RECORDING[self._records.record]}"
+        title = Content.styled("Sessions", "bold $primary")
+        gap = width - title.cell_length - Content(words).cell_length
+        return Content.assemble(title, " " * max(1, gap), (words, MUTED)).truncate(width, ellipsis=True)
+
+    def _empty_words(self) -> list[str]:
+        if self._entries is None:
+            done, total = self._librarian.progress
+            return [f"Reading {units.count(done)} of {units.count(total)} sessions …" if total else "Looking …"]
+        if self._entries:
+            return [f"No session has “{on_one_line(self._typed)}” in its title, and nothing of the kind was said."]
+        return empty_words(self._records.record)
+
+    def _about(self, now: datetime, width: int) -> list[Content]:
+        """Three lines: what the last key came to, else what is known of the selected session."""
+        entry, lines = self._selected, []
+        if self._said:
+            lines = _wrapped(self._said, width)
+        elif self._doing == "rename":
+            lines = _wrapped(
+                "Its title: Enter keeps it, an empty one takes the first words again. Esc goes back.", width
+            )
+        elif self._doing == "export":
+            words = f"The format: {', '.join(_formats())}. Enter writes the file into {at_home(Path.cwd())}."
+            lines = _wrapped(f"{words} Esc goes back.", width)
+        elif entry is not None:
+            for text in about(entry, self._hits.get(entry.path, ""), now):
+                lines += [line.stylize_before(MUTED) for line in _wrapped(text, width)]
+        return [*lines[:3], *[Content("")] * (3 - len(lines))]
+
+    def _key_line(self, width: int) -> Content:
+        pieces = [("Enter", "go on with it"), ("Ctrl+R", "rename"), ("Ctrl+E", "export"), ("Ctrl+D", "delete")]
+        if self._deleted:
+            pieces.insert(0, ("Ctrl+U", "take back"))
+        if self._doing != "find":
+            pieces = [("Enter", "rename" if self._doing == "rename" else "write")]
+        line = Content("")
+        for key, what in (*(pieces if self._entries or self._deleted else ()), ("Esc", "back")):
+            line += Content.assemble("  " if line else "", (key, "bold"), (f" {what}", MUTED))
+        return line.truncate(width, ellipsis=True)
+
+
+def turn_sessions(app: HomeaiApp) -> None:
+    """Open the list, or close it where it is open."""
+    if isinstance(app.screen, SessionsScreen):
+        app.screen.dismiss()
+    elif app.records is not None and app.librarian is not None:
+        app.push_screen(SessionsScreen(app.keys, app.records, app.librarian))
+
+
+def _formats() -> list[str]:
+    from homeai.export.exporting import formats
+
+    return sorted(formats(), key=lambda name: (name != "md", name))
+
+
+def _wrapped(text: str, width: int) -> list[Content]:
+    return list(Content(shown(text).replace("\n", " ")).wrap(max(10, width))) if text else [Content("")]

@@ -1,0 +1,81 @@
+"""Going on with a recorded session: its chats come back, and what the next question costs is told beforehand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from homeai import units
+from homeai.app import asking
+from homeai.app.chats import clear, go_to
+from homeai.journal.words import NOT_RECORDED
+from homeai.metrics.quantities import metrics
+from homeai.metrics.state import AnswerState, SessionState
+from homeai.metrics.talks import Talk, talks
+from widgets.figures import closing, rough_span
+
+if TYPE_CHECKING:
+    from homeai.app.app import HomeaiApp
+    from homeai.app.bridge import SessionLike
+    from homeai.app.desk import OpenChat
+
+
+def show_chats(app: HomeaiApp, session: SessionLike) -> None:
+    """Put the chats of a session that goes on onto the desk, in the place of those that are there."""
+    for chat in app.desk:
+        asking.give_back(app, chat)  # a question that was typed before the session was there
+    state, found = session.state, talks(session.state)
+    blank = clear(app)
+    newest = blank
+    for talk in found:
+        chat = blank if talk is found[0] else app.desk.open()
+        chat.take_up(session.take_up(talk), talk, state)
+        _show(app, chat, talk, state)
+        if newest.newest_id is None or (chat.newest_id or 0) > newest.newest_id:
+            newest = chat
+    go_to(app, newest)
+    app.redraw()
+
+
+def _show(app: HomeaiApp, chat: OpenChat, talk: Talk, state: SessionState) -> None:
+    """Write down in the conversation what was said."""
+    screen = app.chat_screen
+    screen.add_talk(chat.number)
+    conversation = screen.talk(chat.number)
+    for answer_id in talk.answer_ids:
+        answer = state.answers[answer_id]
+        assert answer.submitted is not None
+        wordless = is_wordless(answer)
+        conversation.ask(answer.submitted.prompt or NOT_RECORDED)
+        if thoughts := answer.reasoning_text:
+            conversation.write("reasoning", thoughts)
+        if said := answer.answer_text or (NOT_RECORDED if wordless and answer.tokens.count else ""):
+            conversation.write("answer", said)
+        conversation.end(closing(chat.ended[answer_id]))
+        if answer.ended is not None and answer.ended.fault is not None:
+            conversation.remark(f"{answer.ended.fault.message} {answer.ended.fault.help}".strip())
+    conversation.remark(cost(state, talk))
+
+
+def is_wordless(answer: AnswerState) -> bool:
+    """Whether only the figures of it were recorded."""
+    return answer.sitting is not None and answer.sitting.record == "no-text"
+
+
+def cost(state: SessionState, talk: Talk) -> str:
+    """What the next question of a chat costs, in a sentence."""
+    last = state.answers[talk.answer_ids[-1]]
+    if is_wordless(last):
+        return "No words of this chat were recorded, so the model does not know what was said."
+    if last.tokenised is None:
+        return "The whole chat is read once more with your next question."
+    tokens = last.tokenised.prompt + last.tokens.count
+    rate = _reading_tps(state)
+    time = "" if not rate else f": about {rough_span(round(tokens / rate * 1e9))} at the last rate"
+    return f"The whole chat, about {units.count(tokens)} tokens, is read once more with your next question{time}."
+
+
+def _reading_tps(state: SessionState) -> float | None:
+    """Tokens a second of the newest answer that read enough to tell."""
+    compute = metrics()["rates.prefill_tps"].compute
+    rates = (compute(answer).value for answer in reversed(list(state.answers.values())))
+    return next((rate for rate in rates if rate is not None), None)
