@@ -16,7 +16,7 @@ from textual.content import Content, Span
 
 from widgets.blocks import Block
 from widgets.foreign import on_one_line, shown
-from widgets.prose import MUTED, Part, Row, Rule, Table
+from widgets.prose import MUTED, Part, Row, Rule, Table, plain
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -25,12 +25,21 @@ if TYPE_CHECKING:
 INLINE_CODE = "$text-accent"
 HEADING = "bold $text-primary"
 BULLETS = ("•", "◦", "▪")
+DEEPEST = 40
+"""Levels of lists and quotations; each takes two columns and some of Python's stack."""
 
 
 def parts(block: Block, *, highlight: bool = False) -> tuple[Part, ...]:
-    """Read the Markdown of a block. `highlight` colours its code, which only a finished block is worth."""
+    """Read the Markdown of a block, every word that Markdown shows; what nests too deep to be drawn stays as it is.
+
+    `highlight` colours its code, which only a finished block is worth.
+    """
+    tokens = _parser().parse(block.source)
+    # The parser leaves out what is deeper.
+    if any(token.level >= DEEPEST - 1 for token in tokens):
+        return plain(block.source)
     reader = _Reader(highlight=highlight, headless=block.continues)
-    reader.read(_parser().parse(block.source))
+    reader.read(tokens)
     return tuple(reader.parts)
 
 
@@ -39,7 +48,9 @@ def _parser() -> MarkdownIt:
     # Not at the top: 80 ms that the first paint need not wait for.
     from markdown_it import MarkdownIt
 
-    return MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    parser = MarkdownIt("commonmark", {"html": False, "maxNesting": DEEPEST})
+    # Definitions of links, and notes that look like them, would not be seen.
+    return parser.enable(["table", "strikethrough"]).disable("reference")
 
 
 @dataclass(slots=True)
