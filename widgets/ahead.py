@@ -25,7 +25,7 @@ def ahead_words(found: Ahead) -> tuple[str, str]:
 
 def roughly(number: int) -> int:
     """Two figures of it: more is not known."""
-    step = 10 ** max(0, int(log10(max(1, number))) - 1)
+    step: int = 10 ** max(0, int(log10(max(1, number))) - 1)
     return round(number / step) * step
 
 

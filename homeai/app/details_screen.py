@@ -8,6 +8,7 @@ from textual.content import Content
 
 from homeai.app.commands import Keys
 from homeai.app.live_page import LivePage, turn
+from homeai.explain.expected_group import expected_group
 from homeai.metrics.details import details
 from homeai.metrics.state import AnswerState
 from homeai.metrics.view import AnswerView
@@ -54,7 +55,10 @@ class DetailsScreen(LivePage):
         if answer is None or view is None:
             self._table = Table([Content.styled("No answer yet: ask something first.", MUTED)], [], [])
         else:
-            self._table = table(details(answer, now_ns, state.engine.ready), view, width, self._focus)
+            groups = list(details(answer, now_ns, state.engine.ready))
+            # What was expected belongs to the answer; what follows is of the model and the machine.
+            groups.insert([group.name for group in groups].index("load"), expected_group(answer))
+            self._table = table(groups, view, width, self._focus)
         self.part("lines").show(self._table.lines)
         self._show_head(chat.place, chat.title, view)
         self._show_focus()
@@ -65,6 +69,7 @@ class DetailsScreen(LivePage):
             (key("earlier_answer"), "earlier answer"),
             (key("later_answer"), "later"),
             (key("compare"), "compare"),
+            (key("why"), "why"),
         )
 
     def _show_head(self, place: tuple[int, int], title: str, view: AnswerView | None) -> None:

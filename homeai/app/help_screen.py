@@ -35,6 +35,28 @@ WORDS = (
     ("this screen", "what the dashboard itself takes, in percent of one processor core"),
 )
 
+SYMPTOMS = (
+    ("A longer question waits longer for its first word",
+     "All of its new tokens are read first, many a pass: a fast rate, and still a wait."),
+    ("Later words come slower in a long chat",
+     "Each token looks back on all that is in the context. A new chat begins fast again."),
+    ("Other answers pause when a long question is asked",
+     "Its prompt is read in the same steps. The marks under the gaps show them."),
+    ("A chat is suddenly slow to begin",
+     "Its beginning changed, or its place in the cache was needed: it is read again."),
+    ("The first question waits longest",
+     "The engine starts and the model is moved into memory, once."),
+    ("Time goes into moving data about",
+     "A part of the model, or its cache, lies in main memory and not on the GPU: every token waits for what moves."),
+    ("It reads fast and writes slowly",
+     "A pass over the model reads many tokens, but writes only one."),
+)  # fmt: skip
+"""What people notice, and what it is."""
+TARGETS = (
+    "A first token within 200 ms feels immediate; 10 tok/s are as fast as people read with comfort; at 100 tok/s (10 "
+    "ms a token) text flows."
+)
+
 
 class HelpScreen(ModalScreen[None]):
     """A page over the chat; Esc or the key that opened it goes back.
@@ -83,6 +105,15 @@ def page(keys: Keys) -> list[Row]:
         _title(""),
         _title("Words"),
         *_table(WORDS),
+        _title(""),
+        _title("What you may notice, and what it is"),
+        *(
+            row
+            for seen, cause in SYMPTOMS
+            for row in (Row(Content.styled(seen, "bold"), "  "), Row(Content(cause), "    ", "    "))
+        ),
+        Row(Content("")),
+        Row(Content(TARGETS), "  ", "  "),
         _title(""),
         Row(Content.styled("Nothing leaves this machine. Esc goes back.", MUTED)),
     ]

@@ -9,7 +9,7 @@ from textual.pilot import Pilot
 
 from homeai import units
 from homeai.app.details_screen import DetailsScreen
-from homeai.events import AnyFact, StopRequested
+from homeai.events import AnyFact, Expected, StopRequested
 from homeai.metrics.contract import contract
 from homeai.metrics.quantities import metrics
 from tests.app.stage import StagedApp, play, ready, screen_text, until
@@ -172,3 +172,20 @@ async def test_without_an_answer_it_says_so() -> None:
         await until(pilot, lambda: "No answer yet" in screen_text(pilot))
         await pilot.press("down", "end", "alt+left", "escape")
         await until(pilot, lambda: not isinstance(app.screen, DetailsScreen))
+
+
+async def test_what_was_expected_stands_beside_what_happened() -> None:
+    app = StagedApp(*stories.session_facts())
+    async with app.run_test(size=TALL) as pilot:
+        facts = stories.whole_answer()
+        expected = Expected(at_ns=ms(1003), answer_id=1, ttft_ns=ms(2545.62), decode_tps=14.8, basis="session")
+        await asked(pilot, *facts[:5], expected, *facts[5:])
+        await pilot.press("f5")
+        await until(pilot, lambda: "what was expected before it began" in screen_text(pilot))
+        shown = rows_by_group(screen_text(pilot))["what was expected before it began"]
+        assert shown["first token"].startswith("2.55 s")
+        assert shown["first token, off by"].startswith("+10.0 %")
+        assert shown["writing"].startswith("14.8 tok/s")
+        assert shown["writing, off by"].startswith(("+0.0 %", "-0.0 %"))
+        await pilot.press("f10")
+        await until(pilot, lambda: "off by +10 %" in screen_text(pilot))

@@ -70,9 +70,9 @@ def test_thoughts_are_left_out_of_the_next_prompt_and_what_follows_them_is_read_
 
 def test_an_answer_that_was_replaced_does_not_count() -> None:
     facts = [*stories.session_facts(), *stories.whole_answer()]
-    second = [replace(fact, answer_id=2) for fact in stories.whole_answer()]  # type: ignore[call-arg]
-    second[0] = replace(second[0], replaces=1)  # type: ignore[call-arg]
-    second[-1] = replace(second[-1], context_used=900)  # type: ignore[call-arg]
+    second = [replace(fact, answer_id=2) for fact in stories.whole_answer()]
+    second[0] = replace(second[0], replaces=1)
+    second[-1] = replace(second[-1], context_used=900)
     state = fold_all([*facts, *second])
     found = ahead(state, PLAIN, [1, 2], 42)
     assert found is not None

@@ -32,7 +32,7 @@ FULL = {
 }
 
 
-def gpu_sample(index: int = 0, at_ms: float = 19_000, probe: str = "nvidia", **changes: float) -> dict[str, float]:
+def gpu_sample(index: int = 0, **changes: float) -> dict[str, float]:
     return {f"gpu_{index}_{name}": value for name, value in (FULL | changes).items()}
 
 
@@ -144,7 +144,7 @@ PARTLY = replace(
 
 
 def loaded(**changes: Any) -> list[AnyFact]:
-    facts = []
+    facts: list[AnyFact] = []
     for fact in stories.session_facts():
         if isinstance(fact, EngineReady):
             facts.append(READY)
@@ -172,7 +172,7 @@ def test_what_the_gpus_own_memory_told_stays_until_the_next_load() -> None:
     whole = loaded(layers_offloaded=33)
     spill = Notice(at_ns=ms(900), code="vram_spill", message="6 GiB were put on RTX, but it holds 4 GiB.")
     assert placement_alarms(fold_all([*whole, spill])) == (spill.message,)
-    again = [replace(fact, at_ns=ms(2000), load_id=2) for fact in whole[-2:]]  # type: ignore[call-arg]
+    again = [replace(fact, at_ns=ms(2000), load_id=2) for fact in whole[-2:]]
     assert placement_alarms(fold_all([*whole, spill, *again])) == ()
     lost = Notice(at_ns=ms(950), code="gpu_lost", message="RTX: the GPU was lost.")
     back = Notice(at_ns=ms(990), code="gpu_back", message="RTX is back.")
