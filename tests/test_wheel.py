@@ -30,4 +30,4 @@ def test_the_top_level_of_the_wheel(tmp_path: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     version = wheel.name.split("-")[1]
     assert {name.partition("/")[0] for name in names} == {"homeai", "widgets", "probes", f"homeai-{version}.dist-info"}
-    assert {"homeai/py.typed", "homeai/app/homeai.tcss", "homeai/export/page.css"} <= set(names)
+    assert {"homeai/py.typed", "homeai/app/homeai.tcss", "homeai/demo.jsonl", "homeai/export/page.css"} <= set(names)

@@ -75,6 +75,8 @@ class Frame:
     keys: KeyWords = KeyWords()
     why: Brief | None = None
     """Why the answer takes its time, in short."""
+    sign: str = ""
+    """What is no chat is marked as beside the name."""
 
 
 class Kept:
@@ -110,8 +112,10 @@ def header_line(frame: Frame, width: int) -> Content:
                 right = Content.assemble(right, ("  context ", MUTED), (bar, ACCENT), context_words(answer))
             else:
                 right = Content.assemble(right, (f"  context {units.count(engine.context)}", MUTED))
-    room = width - right.cell_length - len(NAME) - 5
     name = Content.assemble((NAME, f"bold {ACCENT}"), "   ")
+    if frame.sign:
+        name = Content.assemble(name, (f" {frame.sign} ", "bold reverse"), "   ")
+    room = width - right.cell_length - name.cell_length - 2
     if loaded is not None and resident:
         model = model_words(loaded.ended.model, room)
     elif frame.load is not None and frame.load.running:
@@ -155,11 +159,11 @@ _WANTED: tuple[tuple[dict[str, Any], int], ...] = (
     ({"marks": True}, 1),
     ({"why_rows": 4}, 1),
     ({"context": True}, 1),
-    ({"air": 1}, 3),
-    ({"gap_rows": 3}, 1),
-    ({"why_rows": 5}, 1),
+    ({"air": 1}, 2),
     ({"model": True}, _MODEL),
     ({"sums": True}, _SUMS),
+    ({"gap_rows": 3}, 1),
+    ({"why_rows": 5}, 1),
     ({"machine_rows": 2}, 0),
     ({"gap_rows": 4}, 1),
     ({"gap_rows": 6}, 2),
@@ -201,7 +205,7 @@ def side_lines(frame: Frame, width: int, height: int, kept: Kept | None = None) 
             lines += kept.lines("phases", (answer.answer_id, width), lambda: phase_lines(answer, width))
         lines += [context_line(answer, LABEL, width)] if plan.context else []
         lines += [blank, *_gaps(answer, width, plan, frame.now_ns, kept)]
-        lines += [*(blank for _ in range(plan.air)), *_why(frame, width, plan, kept)]
+        lines += _why(frame, width, plan, kept)
     if plan.sums and answer is not None:
         lines += [blank, rule("how it adds up", width), *worked_out(answer, width)]
     bottom: list[Content] = []

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from textual import events, on
@@ -22,6 +23,7 @@ from homeai.app.bridge import (
     SessionOpened,
     SessionRefused,
     joined_texts,
+    parts_of,
     pressed_at,
 )
 from homeai.app.chat_screen import ChatScreen
@@ -34,10 +36,11 @@ from homeai.app.history import History
 from homeai.app.librarian import Librarian, Records
 from homeai.app.looking_ahead import LookingAhead
 from homeai.app.opening import Opening, Reopen, StartSampling
+from homeai.app.replaying import Replaying
 from homeai.app.themes import DARK, LIGHT, TERMINAL
 from homeai.clock import now_ns
 from homeai.errors import HomeaiError
-from homeai.events import AnyFact, Ended, EngineEnded, LoadEnded, LoadFailed, Notice, Sampler
+from homeai.events import AnyFact, Ended, EngineEnded, LoadEnded, LoadFailed, Notice, Sampler, Submitted
 from homeai.metrics.state import SessionState
 from homeai.metrics.view import load_view, view
 from homeai.places import state_dir
@@ -51,6 +54,7 @@ from widgets.tabs import Tab
 
 if TYPE_CHECKING:
     from homeai.models.shelf import Shelf
+    from homeai.session.replay import Replay
 
 LEAST_SIDE = 3
 """Columns, and rows, of a window that keys are taken in."""
@@ -74,6 +78,8 @@ class HomeaiApp(App[int]):
         shelf: Makes what models are looked for in, for the list of them; None offers no list.
         open_with: Opens the session with a model chosen from it, where no other could be opened.
         records: What recorded sessions are shown and opened with; None offers none.
+        replay: What is played, where it is no session to ask in; `open_session` opens it, and `clock` is its own.
+        tour: What to say at the beginning (0) and after each answer of a replay, by its id.
         keep_history: Keep what is typed into the box for later runs, in the state folder.
         ascii_only: Draw with ASCII characters only.
         colourless: Draw without colours; so does `NO_COLOR` in the environment.
@@ -96,6 +102,8 @@ class HomeaiApp(App[int]):
         shelf: Callable[[], Shelf] | None = None,
         open_with: OpenWith | None = None,
         records: Records | None = None,
+        replay: Replay | None = None,
+        tour: Mapping[int, str] = MappingProxyType({}),
         keep_history: bool = False,
         ascii_only: bool = False,
         colourless: bool = False,
@@ -120,6 +128,8 @@ class HomeaiApp(App[int]):
         self.librarian = None if records is None else Librarian(self, records)
         """Looks recorded sessions up; None in a dashboard without."""
         self._looking_ahead = LookingAhead(self)
+        self.replaying = None if replay is None else Replaying(self, replay, tour)
+        """What is played; None in a dashboard that asks."""
         self._history = History(state_dir) if keep_history else None
         self._inbox = Inbox()
         self._left: SessionLike | None = None
@@ -178,10 +188,8 @@ class HomeaiApp(App[int]):
         inbox = Inbox()
 
         def take(session: SessionLike) -> None:
+            self.hear_again()
             self._inbox = inbox  # what the session before still says is heard by nobody
-            self._told.clear()
-            self.choosing.forget()
-            self.explaining = Explaining()
             self._take_session(SessionOpened(session))
 
         self._left, self.session = self.session, None
@@ -206,7 +214,9 @@ class HomeaiApp(App[int]):
     def _take_session(self, message: SessionOpened) -> None:
         self.session, self._left = message.session, None
         self.has_no_session = False
-        if message.session.state.answers:
+        if self.replaying is not None:
+            self.replaying.begin()
+        elif message.session.state.answers:
             taking_up.show_chats(self, message.session)
         self._opening.measure(message.session)
         self.choosing.go_on()
@@ -259,6 +269,8 @@ class HomeaiApp(App[int]):
         prompt = self.chat_screen.prompt
         typed = prompt.text if prompt.document.line_count == 1 else ""
         words = slash.hint(typed) or asking.editing_words(self)
+        if self.replaying is not None:
+            words = self.replaying.line()
         self.chat_screen.hint(words, editing=self.desk.current.editing is not None)
         self._looking_ahead.follow()
 
@@ -300,16 +312,31 @@ class HomeaiApp(App[int]):
         if session is None:
             return
         self.choosing.go_on()
+        if self.replaying is not None:
+            self.replaying.replay.advance()
         facts = self._inbox.drain()
-        if not facts and not self.desk.live and session.state.load.loading is None:
+        if not facts and not self.desk.live and session.state.load.loading is None and self.replaying is None:
             return
         with self.batch_update():
-            for answer_id, channel, text in joined_texts(facts):
-                if (chat := self.desk.of_answer(answer_id)) is not None:
-                    self.chat_screen.talk(chat.number).write(channel, text)
-            for fact in facts:
-                self._take(session, fact)
+            for part in parts_of(facts) if self.replaying is not None else [facts]:
+                self._hear(session, part)
             self.redraw()
+
+    def _hear(self, session: SessionLike, facts: list[AnyFact]) -> None:
+        if self.replaying is not None and facts and isinstance(facts[0], Submitted):
+            self.replaying.take_question(facts[0])
+        for answer_id, channel, text in joined_texts(facts):
+            if (chat := self.desk.of_answer(answer_id)) is not None:
+                self.chat_screen.talk(chat.number).write(channel, text)
+        for fact in facts:
+            self._take(session, fact)
+
+    def hear_again(self) -> None:
+        """Forget what the facts so far said: others come, or the same from the first on."""
+        self._inbox.drain()
+        self._told.clear()
+        self.choosing.forget()
+        self.explaining = Explaining()
 
     def _take(self, session: SessionLike, fact: AnyFact) -> None:
         match fact:
@@ -339,6 +366,8 @@ class HomeaiApp(App[int]):
         alert = None if ended.fault is None else Alert(ended.fault, self._engine_words)
         chat.end(last, alert, seen=chat is self.desk.current)
         self.chat_screen.talk(chat.number).end(closing(last))
+        if self.replaying is not None:
+            self.replaying.take_end(ended)
 
     def redraw(self) -> None:
         """Show the current chat's figures, the alert, the tabs and the keys as they are now."""
@@ -357,7 +386,8 @@ class HomeaiApp(App[int]):
         keys = KeyWords(self.keys.words("later_answer"), self.keys.words("why"))
         explained = self.explaining.of(state, chat.shown_id, now)
         why = None if explained is None else explained[1]
-        return Frame(state, chat.shown_view(state, now), load_view(state, now), chat.place, titles, now, keys, why)
+        load, sign = load_view(state, now), "" if self.replaying is None else "REPLAY"
+        return Frame(state, chat.shown_view(state, now), load, chat.place, titles, now, keys, why, sign)
 
     def _tabs(self, state: SessionState) -> tuple[Tab, ...]:
         if len(self.desk) == 1:
@@ -388,6 +418,7 @@ class HomeaiApp(App[int]):
             chats=len(self.desk),
             answers=len(chat.ended),
             has_records=self.records is not None,
+            replaying=self.replaying is not None,
             can_suspend=self._driver is not None and self._driver.can_suspend and can_suspend_job(),
         )
 
@@ -441,6 +472,8 @@ class HomeaiApp(App[int]):
         """Take keys only where there is room for what they act on: Textual's lists fail at a page of no lines."""
         if isinstance(event, events.Key) and min(self.size) < LEAST_SIDE and event.key not in self.keys.of("quit"):
             return
+        if self.replaying is not None and isinstance(event, events.Key):
+            self.replaying.take_key(event)
         await super().on_event(event)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from textual.message import Message
 
 from homeai.errors import HomeaiError
-from homeai.events import AnyFact, Channel, Sample, Sampler, Text
+from homeai.events import AnyFact, Channel, Sample, Sampler, Submitted, Text
 from homeai.metrics.state import SessionState
 
 if TYPE_CHECKING:
@@ -120,6 +120,16 @@ def pressed_at(pressed_at_s: float, at_ns: int) -> int:
     """
     age_ns = max(0, round((Message().time - pressed_at_s) * 1e9))
     return at_ns - age_ns
+
+
+def parts_of(facts: list[AnyFact]) -> list[list[AnyFact]]:
+    """These facts cut before each question: a text belongs to the last one before it."""
+    parts: list[list[AnyFact]] = [[]]
+    for fact in facts:
+        if isinstance(fact, Submitted):
+            parts.append([])
+        parts[-1].append(fact)
+    return parts
 
 
 def joined_texts(facts: list[AnyFact]) -> list[tuple[int, Channel, str]]:

@@ -41,6 +41,8 @@ class Situation:
     """Answers of the current chat that ended."""
     has_records: bool = False
     """Recorded sessions can be looked at."""
+    replaying: bool = False
+    """A record is played: nothing can be asked."""
     can_suspend: bool = False
     """There is a shell to hand the terminal back to."""
 
@@ -56,6 +58,20 @@ def on_chat(now: Situation) -> bool:
 def on_chat_or(command_id: str) -> Available:
     """On the chat screen, or on the command's own, which its key closes again."""
     return lambda now: now.on_chat or now.over == command_id
+
+
+def asking(now: Situation) -> bool:
+    """On the chat screen, where it is none of a replay."""
+    return now.on_chat and not now.replaying
+
+
+def asking_or(command_id: str) -> Available:
+    """There, or on the command's own screen, which its key closes again."""
+    return lambda now: asking(now) or now.over == command_id
+
+
+def _in_replay(now: Situation) -> bool:
+    return now.on_chat and now.replaying
 
 
 def _on_figures(now: Situation) -> bool:
@@ -98,13 +114,13 @@ class Command:
 
 COMMANDS: tuple[Command, ...] = (
     Command("send", ("enter",), "send", "Send", "sends the question", "",
-            footer=lambda now: not now.live),
+            available=asking, footer=lambda now: not now.live),
     Command("new_line", ("ctrl+j", "shift+enter"), "new line", "New line",
             "begins a new line; Shift+Enter is known to some terminals only", "",
-            footer=lambda now: not now.live),
+            available=asking, footer=lambda now: not now.live),
     Command("stop", ("escape",), "stop", "Stop",
             "stops the answer, keeping what was read for the next question; else the load of a model", "chats:stop",
-            footer=lambda now: now.live or now.loading),
+            available=asking, footer=lambda now: now.live or now.loading),
     Command("help", ("f1",), "help", "Help", "shows the keys, and what the words mean", "help_screen:turn_help",
             available=lambda now: now.on_chat or now.on_help, footer=on_chat),
     Command("quit", ("ctrl+q",), "quit", "Quit", "quits", "app:quit", available=lambda _now: True, footer=on_chat),
@@ -113,10 +129,10 @@ COMMANDS: tuple[Command, ...] = (
             available=lambda now: now.has_records and (now.on_chat or now.over == "sessions"),
             footer=lambda now: not now.live and not now.answers),
     Command("models", ("f3",), "models", "Models", "lists the models of this machine, to change to another",
-            "models_screen:turn_models", available=on_chat_or("models"), footer=on_chat),
+            "models_screen:turn_models", available=asking_or("models"), footer=on_chat),
     Command("chat_settings", ("f4",), "settings", "Settings of this chat",
             "shows how the model should behave and choose its words, to change it",
-            "chat_settings_screen:turn_settings", available=on_chat_or("chat_settings")),
+            "chat_settings_screen:turn_settings", available=asking_or("chat_settings")),
     Command("details", ("f5",), "details", "Details of this answer",
             "shows every figure of the answer, and how each is worked out", "details_screen:turn_details",
             available=_on_figures, footer=lambda now: (now.on_chat and now.live) or now.answers > 0),
@@ -132,20 +148,22 @@ COMMANDS: tuple[Command, ...] = (
             "shows the figures of the answer after", "browsing:later", available=_on_answer),
     Command("new_chat", ("ctrl+n",), "new chat", "New chat",
             "begins a new chat, with an empty context; the others stay open and go on", "chats:new_chat",
-            footer=on_chat),
+            available=asking, footer=on_chat),
     Command("next_chat", ("f8", "ctrl+pagedown"), "next chat", "Next chat", "goes to the next chat",
             "chats:next_chat", available=_with_others, footer=_with_others),
     Command("previous_chat", ("f7", "ctrl+pageup"), "chat before", "Previous chat", "goes to the chat before",
             "chats:previous_chat", available=_with_others),
     Command("close_chat", ("f9",), "close chat", "Close chat",
             "closes the chat and stops its answer; twice, when something was said in it", "chats:close_chat_if_sure",
-            chosen="chats:close_chat", footer=_with_others),
+            chosen="chats:close_chat", available=asking, footer=_with_others),
     Command("palette", ("ctrl+p",), "commands", "Commands", "lists all commands, colours among them",
             "app:command_palette", footer=on_chat),
     Command("ask_again", ("ctrl+r",), "again", "Ask again",
-            "asks your last question again; the new answer takes the place of the old one", "asking:ask_again"),
+            "asks your last question again; the new answer takes the place of the old one", "asking:ask_again",
+            available=asking),
     Command("edit_question", ("ctrl+o",), "change", "Change the question",
-            "puts your last question into the box, to change it and ask it anew", "asking:edit_question"),
+            "puts your last question into the box, to change it and ask it anew", "asking:edit_question",
+            available=asking),
     Command("copy_answer", ("alt+c",), "copy", "Copy the answer",
             "copies the answer as it was written, in Markdown", "copying:copy_answer"),
     Command("copy_code", ("alt+k",), "code", "Copy the code",
@@ -161,6 +179,18 @@ COMMANDS: tuple[Command, ...] = (
     Command("suspend", ("ctrl+z",), "to the shell", "To the shell",
             "hands the terminal back to the shell; fg comes back", "app:suspend_process",
             available=lambda now: now.can_suspend),
+    Command("replay_pause", ("space",), "pause", "Replay: pause", "in a replay: stands still, and goes on",
+            "replaying:turn", available=_in_replay, footer=_in_replay),
+    Command("replay_step", ("right",), "step", "Replay: step", "in a replay: goes to the next thing to see",
+            "replaying:step", available=_in_replay, footer=_in_replay),
+    Command("replay_before", ("left",), "back", "Replay: back", "in a replay: goes back to the question",
+            "replaying:answer_before", available=_in_replay, footer=_in_replay),
+    Command("replay_next", ("n",), "next question", "Replay: next question", "in a replay: goes to the next question",
+            "replaying:next_answer", available=_in_replay, footer=_in_replay),
+    Command("replay_faster", ("up",), "faster", "Replay: faster", "in a replay: plays faster",
+            "replaying:faster", available=_in_replay, footer=_in_replay),
+    Command("replay_slower", ("down",), "slower", "Replay: slower", "in a replay: plays slower",
+            "replaying:slower", available=_in_replay, footer=_in_replay),
     Command("theme", (), "colours", "Colours", "chooses the colours", "app:change_theme"),
     Command("screenshot", (), "picture", "Picture of the screen", "saves the screen as an SVG picture",
             "chats:save_picture"),
@@ -242,8 +272,8 @@ def may_be_available(command_id: str, now: Situation) -> bool:
 
 
 def footer(now: Situation, keys: Keys) -> Iterable[tuple[str, str]]:
-    """The keys that do something now with their words, the most useful first."""
-    for command in COMMANDS:
+    """The keys that do something now with their words, the most useful first: in a replay its own."""
+    for command in sorted(COMMANDS, key=lambda command: command.footer is not _in_replay):
         words = keys.words(command.id)
         if words and command.footer is not None and command.available(now) and command.footer(now):
             yield words, command.label

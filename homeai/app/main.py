@@ -72,7 +72,7 @@ def run_dashboard(settings: Settings, model_argument: str | None, continues: Pat
         colourless=bool(settings.value("no_color")),
     )
     try:
-        status = asyncio.run(_run(app))
+        status = asyncio.run(run_app(app))
     finally:
         app.close_session()
     if app.crash is not None:
@@ -93,7 +93,8 @@ def shows_unicode(environ: Mapping[str, str]) -> bool:
     return charset in ("", "utf8")
 
 
-async def _run(app: HomeaiApp) -> int:
+async def run_app(app: HomeaiApp) -> int:
+    """Show the application until it ends, with a way out for signals."""
     way_out = WayOut(lambda status: app.exit(status, return_code=status), app.close_session)
     way_out.install(asyncio.get_running_loop())
     try:

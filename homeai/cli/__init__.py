@@ -19,6 +19,8 @@ COMMANDS = (
     "ask",
     "chat",
     "sessions",
+    "replay",
+    "demo",
     "export",
     "import",
     "schema",

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import homeai
 from homeai.cli import COMMANDS
@@ -14,6 +15,9 @@ from homeai.cli.console import say, write
 from homeai.cli.parser import Parser, add_version, given_flags
 from homeai.errors import ExitCode, HomeaiError
 from homeai.platform import is_terminal_dumb, restore_terminal, terminal_modes
+
+if TYPE_CHECKING:
+    from homeai.settings import Settings
 
 SUMMARY = "a chat with a local model that shows where every second of the answer went"
 
@@ -54,6 +58,29 @@ def parser() -> Parser:
 
 def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:  # noqa: ARG001 - what every command takes
     """Open the dashboard, or say what to use where there is no screen for it."""
+
+    def show() -> int:
+        from homeai.app.main import run_dashboard
+
+        settings = settings_of(arguments)
+        continues = None if arguments.continues is None else record_of(arguments.continues)
+        return run_dashboard(settings, settings.value("model"), continues)
+
+    return on_screen(show)
+
+
+def settings_of(arguments: argparse.Namespace) -> Settings:
+    """The settings, with what is to be said about them said."""
+    from homeai.settings import load
+
+    settings = load(given_flags(arguments))
+    for warning in settings.warnings:
+        say(f"homeai: {warning}")
+    return settings
+
+
+def on_screen(show: Callable[[], int]) -> int:
+    """Show something that fills the terminal, and leave the terminal as it was; say what to use where there is none."""
     streams = {"input": sys.stdin, "output": sys.stdout}
     if sys.platform != "win32":
         streams["error"] = sys.stderr  # which is what Textual draws on there
@@ -70,17 +97,10 @@ def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:  # noqa: ARG0
             say(message)
         return ExitCode.USAGE
     _refuse_strangers()
-    from homeai.app.main import run_dashboard
-    from homeai.settings import load
-
-    settings = load(given_flags(arguments))
-    for warning in settings.warnings:
-        say(f"homeai: {warning}")
-    continues = None if arguments.continues is None else _record_of(arguments.continues)
     descriptor = sys.stdin.fileno()
     modes = terminal_modes(descriptor)
     try:
-        return run_dashboard(settings, settings.value("model"), continues)
+        return show()
     except BaseException:
         # Whatever it was, it may have come between the screen's set-up and its clean-up.
         sys.stdout.write(_MODES_OFF)
@@ -91,7 +111,7 @@ def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:  # noqa: ARG0
             restore_terminal(descriptor, modes)
 
 
-def _record_of(name: str) -> Path:
+def record_of(name: str) -> Path:
     """The record of the session that is meant."""
     from homeai.journal.library import Library
     from homeai.places import cache_dir, data_dir

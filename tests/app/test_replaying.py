@@ -1,0 +1,199 @@
+"""A replay in the dashboard: at its end the screen says what it said live; its keys; and that nothing can be asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from homeai.app.app import HomeaiApp
+from homeai.app.main import open_session
+from homeai.events import AnyFact, Sampler
+from homeai.journal.naming import records
+from homeai.metrics.view import view
+from homeai.session.replay import Replay
+from homeai.settings import load
+from tests.app.stage import screen_text, until
+from tests.models.tiny import write_chat_model
+from widgets.panels import side_lines
+
+SIZE = (120, 36)
+DEMO = Path(__file__).parents[2] / "homeai" / "demo.jsonl"
+GREEDY = Sampler(temperature=0.0)
+
+
+def playing(path: Path = DEMO, *, speed: float = 1.0, **more: Any) -> HomeaiApp:
+    replay = Replay(path, speed=speed)
+    return HomeaiApp(replay.open, sampler=GREEDY, clock=replay.now_ns, replay=replay, **more)
+
+
+def panel(app: HomeaiApp) -> list[str]:
+    """The figures beside the conversation, without the machine's last minute."""
+    assert app.session is not None
+    lines = [line.plain for line in side_lines(app._frame(app.session.state), 56, 60)]
+    return lines[: next(at for at, line in enumerate(lines) if "─ machine" in line)]
+
+
+def figures(app: HomeaiApp) -> list[Any]:
+    """Everything that is known of the answers that ended, but for how many there were by then."""
+    return [(chat.title, [replace(one, of=0) for one in chat.ended.values()]) for chat in app.desk]
+
+
+def replay_of(app: HomeaiApp) -> Replay:
+    assert app.replaying is not None
+    return app.replaying.replay
+
+
+async def opened(pilot: Pilot[Any]) -> Replay:
+    app = pilot.app
+    assert isinstance(app, HomeaiApp)
+    await until(pilot, lambda: app.session is not None and "replay p" in screen_text(pilot))
+    return replay_of(app)
+
+
+async def test_at_the_end_the_figures_are_those_that_were_shown_live(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOMEAI_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setenv("HOMEAI_CONFIG_DIR", str(tmp_path / "config"))
+    model = write_chat_model(tmp_path / "tiny.gguf")
+    settings = load({"backend": "tests.engine.scripted", "model": str(model)})
+    open_it: Callable[[Callable[[AnyFact], None]], Any] = lambda on_fact: open_session(  # noqa: E731
+        settings, str(model), on_fact
+    )
+    live = HomeaiApp(open_it, sampler=GREEDY)
+    try:
+        async with live.run_test(size=SIZE) as pilot:
+            await until(pilot, lambda: live.session is not None and live.session.state.load.resident, within_s=60)
+            for number, question in enumerate(("Hello", "And again", "Once more"), start=1):
+                if number == 3:
+                    await pilot.press("ctrl+n")
+                live.chat_screen.prompt.text = question
+                await pilot.press("enter")
+                await until(pilot, lambda number=number: sum(len(c.ended) for c in live.desk) == number, within_s=60)  # type: ignore[misc]
+            was = figures(live)
+            panels = [panel(live)]
+            await pilot.press("f7")
+            await pilot.pause()
+            panels.append(panel(live))
+    finally:
+        live.close_session()
+    (path,) = records(tmp_path / "data" / "sessions")
+
+    app = playing(path, speed=1000)
+    async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: app.replaying is not None and replay_of(app).is_over, within_s=60)
+        await until(pilot, lambda: sum(len(chat.ended) for chat in app.desk) == 3)
+        assert figures(app) == was
+        assert panel(app) == panels[0]
+        await pilot.press("f7")
+        await pilot.pause()
+        assert panel(app) == panels[1]
+        assert "And again" in screen_text(pilot)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 36), (200, 50)], ids=str)
+async def test_the_header_says_that_it_is_a_replay(size: tuple[int, int]) -> None:
+    app = playing()
+    async with app.run_test(size=size) as pilot:
+        await opened(pilot)
+        shown = screen_text(pilot)
+        assert "REPLAY" in shown.splitlines()[0]
+        assert "Space pause" in shown
+        assert "nothing can be asked in it" in shown
+
+
+async def test_space_stands_still_and_goes_on() -> None:
+    app = playing()
+    async with app.run_test(size=SIZE) as pilot:
+        replay = await opened(pilot)
+        await pilot.press("space")
+        await until(pilot, lambda: "replay paused" in screen_text(pilot))
+        place_ns = replay.place_ns
+        await pilot.pause(0.3)
+        assert replay.place_ns == place_ns
+        await pilot.press("space")
+        await until(pilot, lambda: replay.place_ns > place_ns)
+
+
+async def test_steps_show_a_part_more_each() -> None:
+    app = playing()
+    async with app.run_test(size=SIZE) as pilot:
+        replay = await opened(pilot)
+        await pilot.press("n")
+        while "The" not in replay.state.answers[1].answer_text:
+            await pilot.press("right")
+        await pilot.press("right")
+        await until(pilot, lambda: not app.waits_for_facts)
+        await pilot.pause(0.2)
+        said = replay.state.answers[1].answer_text
+        assert 0 < len(said) < 60
+        assert said.strip() in screen_text(pilot)
+        assert not replay.is_playing
+
+
+async def test_jumps_show_just_what_was_there_by_then() -> None:
+    app = playing()
+    async with app.run_test(size=SIZE) as pilot:
+        replay = await opened(pilot)
+        await pilot.press("space", "n", "n", "n")
+        await until(pilot, lambda: app.desk.current.answer_ids == [1, 2, 3])
+        assert "fairy tale" in screen_text(pilot)
+        await pilot.press("left", "left")
+        await until(pilot, lambda: app.desk.current.answer_ids == [1])
+        shown = screen_text(pilot)
+        assert "moonbow" not in shown
+        assert shown.count("Explain to a child") == 1
+        await pilot.press("n", "n", "n")
+        await until(pilot, lambda: replay.is_over and 3 in app.desk.current.ended)
+        assert replace(app.desk.current.ended[1], of=3) == view(replay.state, 1, 0)
+        assert "replay over" in screen_text(pilot)
+
+
+async def test_the_speed_changes() -> None:
+    app = playing()
+    async with app.run_test(size=SIZE) as pilot:
+        replay = await opened(pilot)
+        await pilot.press("up", "up")
+        assert replay.speed == 4
+        await pilot.press(*["down"] * 4)
+        assert replay.speed == 0.25
+        await until(pilot, lambda: "· 0.25×" in screen_text(pilot))
+        await pilot.press(*["down"] * 9)
+        assert replay.speed == 0.1
+
+
+async def test_nothing_can_be_asked_and_that_is_said() -> None:
+    app = playing()
+    async with app.run_test(size=SIZE, notifications=True) as pilot:
+        await opened(pilot)
+        await pilot.press("enter", "ctrl+r", "ctrl+o", "ctrl+n", "f9", "f3", "f4", "escape", "x")
+        await until(pilot, lambda: "This is a replay: nothing can be asked" in screen_text(pilot))
+        assert len(app.desk) == 1
+        assert app.chat_screen.prompt.text == ""
+
+
+async def test_details_and_compare_work_in_a_replay() -> None:
+    app = playing()
+    async with app.run_test(size=SIZE) as pilot:
+        replay = await opened(pilot)
+        await pilot.press("n", "n", "n", "n")
+        await until(pilot, lambda: replay.is_over)
+        await pilot.press("f6")
+        await until(pilot, lambda: "compare" in screen_text(pilot))
+        assert "3 answers" in screen_text(pilot)
+        await pilot.press("f5")
+        await until(pilot, lambda: "answer 3 of 3" in screen_text(pilot))
+
+
+async def test_the_tour_speaks_after_each_answer() -> None:
+    app = playing(tour={0: "Welcome to the tour.", 1: "That was the first."})
+    async with app.run_test(size=SIZE) as pilot:
+        await opened(pilot)
+        assert "Welcome to the tour." in screen_text(pilot)
+        await pilot.press("n", "n")
+        await until(pilot, lambda: "That was the first." in screen_text(pilot))
