@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from homeai.events import FinishReason
 from homeai.explain.explanation import NOTABLE_SHARE, Explanation
 from homeai.explain.finding import Finding
 from homeai.metrics.phases import PhaseName, current_phase
@@ -69,12 +70,16 @@ _WAITING: dict[PhaseName, str] = {
     "queue": "You wait for another answer, which came first.",
     "first_sample": "All is read: the first word comes next.",
 }
+_UNHEARD: dict[FinishReason, str] = {
+    "cancelled": "You stopped it before its first word.",
+    "error": "It failed before its first word.",
+}
 
 
 def _waits(answer: AnswerState) -> str:
     """What an answer without a first token waits for."""
     if answer.ended is not None:
-        return ""
+        return _UNHEARD.get(answer.ended.finish_reason, "")
     phase = current_phase(answer)
     if phase == "queue" and not (answer.queued is not None and answer.queued.behind):
         return "You wait for the engine, which is in the middle of a step."
@@ -88,7 +93,7 @@ def _waits(answer: AnswerState) -> str:
     if expected is None or expected.ttft_ns is None:
         return f"You wait for {count(new)} new tokens to be read."
     by = "this machine's rates" if expected.basis == "calibration" else "the rates so far"
-    return f"{count(new)} new tokens to read: by {by} the first word comes after {span(expected.ttft_ns)}."
+    return f"{count(new)} new tokens to read: first word after about {span(expected.ttft_ns)}, by {by}."
 
 
 def _waited(explanation: Explanation, ttft_ns: int) -> str:

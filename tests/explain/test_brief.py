@@ -47,7 +47,7 @@ def test_while_it_is_written_it_says_so() -> None:
 def test_the_wait_is_told_before_it_is_over_with_how_long_it_should_take() -> None:
     assert told(WAITING).wait == "You wait for 604 new tokens to be read."
     found = told([*WAITING, EXPECTED])
-    assert found.wait == "604 new tokens to read: by this machine's rates the first word comes after 2.30 s."
+    assert found.wait == "604 new tokens to read: first word after about 2.30 s, by this machine's rates."
     assert found.short == found.wait.removesuffix(".")
     by_session = told([*WAITING, replace(EXPECTED, basis="session")])
     assert "by the rates so far" in by_session.wait
@@ -57,8 +57,8 @@ def test_the_wait_is_told_before_it_is_over_with_how_long_it_should_take() -> No
 @pytest.mark.parametrize(
     ("facts", "words"),
     [
-        (stories.session_facts()[:2] + [stories.submitted(100)], "the engine to start"),
-        (stories.session_facts()[:4] + [stories.submitted(300)], "the model to be loaded"),
+        ([*stories.session_facts()[:2], stories.submitted(100)], "the engine to start"),
+        ([*stories.session_facts()[:4], stories.submitted(300)], "the model to be loaded"),
         ([*stories.session_facts(), stories.submitted(600), Queued(at_ns=ms(601), answer_id=1, behind=(7,))],
          "another answer, which came first"),
         ([*stories.session_facts(), stories.submitted(600), Queued(at_ns=ms(601), answer_id=1)],
@@ -85,7 +85,9 @@ def test_the_limit_of_the_stream_is_named_where_it_is_known() -> None:
 
 def test_a_stopped_wait_and_a_single_token_leave_nothing_wrong_to_say() -> None:
     stopped = told(stories.stopped_in_prefill())
-    assert stopped.wait == stopped.stream == stopped.contrast == ""
+    assert stopped.wait == "You stopped it before its first word."
+    assert stopped.short == "you stopped it before its first word"
+    assert stopped.stream == stopped.contrast == ""
     single = answer_facts(1, 1000, gaps_ms=())
     found = told([*stories.session_facts(), *single])
     assert found.stream == ""
