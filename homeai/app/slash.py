@@ -39,7 +39,6 @@ class Slash:
 _WORDS = (
     Slash("help", "help", also=("h",)),
     Slash("new", "new_chat", also=("clear", "reset")),
-    Slash("sessions", "sessions", also=("session", "history", "resume", "continue")),
     Slash("model", "models", "NAME", "models_screen:use_named", "changes to this model", also=("models", "load")),
     Slash("system", "chat_settings", "TEXT", "slash:set_system",
           "tells the model how to behave, from your next question on; /system none takes that back"),
@@ -50,6 +49,7 @@ _WORDS = (
     Slash("code", "copy_code", "file", "copying:save_code", "saves the code block in a file instead"),
     Slash("details", "details"),
     Slash("compare", "compare"),
+    Slash("sessions", "sessions", also=("session", "history", "resume", "continue")),
     Slash("end", "to_end"),
     Slash("close", "close_chat", help="closes the chat and stops its answer"),
     Slash("quit", "quit", also=("exit", "bye", "q")),

@@ -66,7 +66,8 @@ async def test_every_command_is_reached_by_its_keys_and_by_the_palette(monkeypat
             if not command.run:
                 continue  # the box for questions does it, and has its own tests
             if not command.available(app.situation()):
-                assert command.id == "suspend", "a test has no shell to go back to"
+                # A test has no shell to go back to; what is recorded and played has its own tests.
+                assert command.id in ("suspend", "sessions") or command.id.startswith("replay_")
                 continue
             for key in command.keys:
                 await pilot.press(key)

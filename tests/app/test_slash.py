@@ -13,6 +13,7 @@ from textual.pilot import Pilot
 from homeai.app import slash
 from homeai.app.commands import BY_ID, Keys
 from homeai.app.help_screen import page
+from homeai.app.librarian import Records
 from homeai.app.slash import Call
 from tests.app.stage import StagedApp, play, ready, screen_text, until
 from tests.app.test_talking import answered, asked
@@ -56,7 +57,8 @@ def test_every_question_can_be_typed(question: str) -> None:
         ("/MOD", "/model "),
         ("/cop", "/copy "),
         ("/co", "/co"),
-        ("/se", "/settings"),
+        ("/se", "/se"),
+        ("/set", "/settings"),
         ("/", "/"),
         ("/xyz", None),
         ("/model x", None),
@@ -106,7 +108,8 @@ def test_every_word_runs_a_command_of_the_table() -> None:
 async def test_each_word_runs_its_command(word: str, monkeypatch: pytest.MonkeyPatch) -> None:
     ran: list[str] = []
     monkeypatch.setattr(StagedApp, "run_command", lambda _app, command: ran.append(command))
-    app = StagedApp(*stories.session_facts())
+    records = Records("full", lambda _progress: pytest.fail("looked up"), lambda _path, _model: pytest.fail("opened"))
+    app = StagedApp(*stories.session_facts(), records=records)
     async with app.run_test(size=SIZE) as pilot:
         await ready(pilot)
         await pilot.press("/", *word, "enter")
