@@ -16,6 +16,8 @@ from homeai.metrics.quantities.prefill_tps import EVALUATED_MIN
 from homeai.metrics.state import AnswerState
 from homeai.units import count, rate, span
 
+LONG_NS = 200_000_000
+"""What comes sooner feels immediate, and nobody asks why."""
 WRITING_SLOWER = 2.0
 """From this factor between the rates of reading and writing on people ask how both can be true."""
 
@@ -123,7 +125,8 @@ def _stream(answer: AnswerState, explanation: Explanation) -> tuple[str, str]:
 def _contrast(answer: AnswerState) -> tuple[str, str]:
     reading = prefill_tps.METRIC.compute(answer).value
     writing = decode_tps.METRIC.compute(answer).value
-    if reading is None or writing is None or reading < WRITING_SLOWER * writing:
+    waited_ns = ttft.METRIC.compute(answer).value or 0
+    if reading is None or writing is None or reading < WRITING_SLOWER * writing or waited_ns < LONG_NS:
         return "", ""
     return (
         "A pass reads many tokens but writes one: fast reading, a long wait and slow writing are no contradiction.",

@@ -102,3 +102,9 @@ def test_every_moment_of_an_answer_has_its_words() -> None:
             found = brief(state.answers[1], explain(state, 1))
             spoken = isinstance(facts[n - 1], Submitted | Tokenised | Prefilled | Tokens)
             assert not spoken or found.wait or found.stream
+
+
+def test_a_short_wait_raises_no_question() -> None:
+    found = of_scene(prompt=40, prefill_ms=80)
+    assert found.stream
+    assert found.contrast == found.contrast_short == ""
