@@ -57,7 +57,7 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 
 def session_heading(width: int) -> Content:
     """The line above the sessions."""
-    names = ("answers", "first", "tok/s")
+    names = ("answers", "wait", "tok/s")
     line = _columns(
         Content("  "), Content("title"), Content("model"), Content("date"), tuple(map(Content, names)), width
     )
