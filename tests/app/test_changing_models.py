@@ -114,7 +114,7 @@ async def test_esc_stops_the_first_load_too_and_the_next_question_begins_it_agai
         assert "First" in header(pilot)
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGABRT])
+@pytest.mark.parametrize("number", [signal.Signals["SIGKILL"], signal.SIGABRT])
 async def test_a_worker_that_dies_in_a_change_is_told_and_the_next_question_is_answered(
     app: HomeaiApp, number: signal.Signals
 ) -> None:
@@ -149,7 +149,7 @@ async def test_a_load_that_fails_is_told_until_something_better_happens(
         ready = app.session.state.engine.ready
         assert ready is not None
         monkeypatch.setenv("HOMEAI_SCRIPT", "")
-        os.kill(ready.pid, signal.SIGKILL)  # the next worker reads the new script
+        os.kill(ready.pid, signal.Signals["SIGKILL"])  # the next worker reads the new script
         await until(pilot, lambda: "✗ The engine was killed" in screen_text(pilot))
         await ask(app, pilot, "say=Here.", "Here.")
         assert "Second" in header(pilot)

@@ -31,7 +31,7 @@ def test_what_was_shown_is_there_again_marked_interrupted(tmp_path: Path) -> Non
         first.type("Write a long story of a fox.")
         first.keys("Enter")
         shown = first.until(lambda shown: len(lines_of(shown)) > 6)
-        first.program.send_signal(signal.SIGKILL)
+        first.program.send_signal(signal.Signals["SIGKILL"])
     finally:
         first.close()
     (path,) = (tmp_path / "data").rglob("*.jsonl")

@@ -1,4 +1,4 @@
-"""Windows of every size, changing while an answer is written: nothing throws, nothing is lost, borders stay straight."""
+"""Windows of every size, changing while an answer is written: nothing throws, nothing is lost, lines fit."""
 
 from __future__ import annotations
 

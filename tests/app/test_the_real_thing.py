@@ -120,7 +120,7 @@ def test_what_the_screen_says_is_what_happened(window: Tmux, tmp_path: Path) -> 
     assert re.search(r"([\d,]+) of ([\d,]+)", row(stopped, "prefill"))
 
     (worker,) = (child for child in window.program.children() if "homeai.engine.worker" in " ".join(child.cmdline()))
-    worker.send_signal(signal.SIGKILL)
+    worker.send_signal(signal.Signals["SIGKILL"])
     window.until_shown("✗ The engine was killed")
     window.type("Are you there?")
     window.keys("Enter")

@@ -132,7 +132,8 @@ def _evicted(ceilings: Ceilings, folder: Path, seed: int) -> Explanation:
     shutil.copy(starter(), copy)
     with copy.open("rb+") as file:
         os.fsync(file.fileno())
-        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        if sys.platform == "linux":
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
     try:
         return _loaded_for(folder, copy, seed)
     finally:
@@ -214,9 +215,9 @@ def _halted(ceilings: Ceilings, folder: Path, seed: int) -> Explanation:
     with bench(ceilings) as made:
         answer_id = made.ask(story(40, seed))
         made.until_written(answer_id, 24)
-        os.kill(made.worker_pid, signal.SIGSTOP)
+        os.kill(made.worker_pid, signal.Signals["SIGSTOP"])
         time.sleep(2)
-        os.kill(made.worker_pid, signal.SIGCONT)
+        os.kill(made.worker_pid, signal.Signals["SIGCONT"])
         return made.wait(answer_id)
 
 

@@ -72,7 +72,7 @@ def test_a_question_stopped_during_a_change_stops_the_change_too(start: Start, t
     assert [fact.name for fact in recorder.of(LoadStarted)] == ["scripted", "other", "scripted"]
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV])
+@pytest.mark.parametrize("number", [signal.Signals["SIGKILL"], signal.SIGSEGV])
 def test_a_worker_that_dies_in_a_change_is_told_and_the_model_before_answers(
     start: Start, tmp_path: Path, number: signal.Signals
 ) -> None:

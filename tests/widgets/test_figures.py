@@ -313,7 +313,8 @@ def test_the_strip_is_three_lines_in_every_state(state: str, width: int) -> None
 @pytest.mark.parametrize("height", [16, 26, 31, 45, 60])
 @pytest.mark.parametrize("width", [44, 56, 80])
 def test_the_side_panel_keeps_every_part_in_its_place_and_always_shows_the_machine(width: int, height: int) -> None:
-    places: dict[str, set[int]] = {"total": set(), "reused  ": set(), "─ gaps between tokens": set(), "─ machine": set()}
+    parts = ("total", "reused  ", "─ gaps between tokens", "─ machine")
+    places: dict[str, set[int]] = {part: set() for part in parts}
     for state, facts in EVERY_STATE.items():
         lines = side_lines(frame_of([*facts, *MACHINE], 3000), width, height)
         assert all(line.cell_length <= width for line in lines)
