@@ -241,7 +241,7 @@ class Keys:
                     continue
                 written, kept = (command_id, other) if command_id in self.written else (other, command_id)
                 raise UsageError(
-                    f'{self.written[written].place}: "{key}" is the key of {kept} and of {written}',
+                    f'{self.written[written].place}: "{key}" is the key of {kept} and of {written}.',
                     code="usage",
                     help=f'Give {kept} another key too, such as {kept} = "f12".',
                 )

@@ -21,10 +21,10 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_keys_are_listed_where_they_were_changed(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["config"]) == 0
     assert "keys." not in capsys.readouterr().out
-    config.write_text('[keys]\nnew_chat = "f4"\n', encoding="utf-8")
+    config.write_text('[keys]\nnew_chat = "f12"\n', encoding="utf-8")
     assert main(["config"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[:2] for line in lines if line.startswith("keys.")] == [["keys.new_chat", "f4"]]
+    assert [line.split()[:2] for line in lines if line.startswith("keys.")] == [["keys.new_chat", "f12"]]
     assert lines[-1].endswith("config.toml line 2")
 
 
@@ -39,6 +39,6 @@ def test_all_keys_are_listed_on_demand(config: Path, capsys: pytest.CaptureFixtu
 
 
 def test_a_key_that_cannot_be_is_an_error_of_use(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    config.write_text('[keys]\nnew_caht = "f4"\n', encoding="utf-8")
+    config.write_text('[keys]\nnew_caht = "f12"\n', encoding="utf-8")
     assert main(["config"]) == ExitCode.USAGE
     assert 'Did you mean "new_chat"?' in capsys.readouterr().err
