@@ -249,7 +249,7 @@ def test_a_deleted_session_can_be_taken_back_until_the_end(three: Library) -> No
     three.delete(three.find("ten"))
     assert [left.id for left in three.sessions()] == ["aaaa3333"]
     assert three.search("sky") == []
-    assert three.deleted == 1
+    assert three.deleted == 2
     three.undo()
     assert three.undo() == entry.path
     assert (entry.path.read_bytes(), aside.read_bytes(), three.deleted) == (content, b"junk", 0)

@@ -120,9 +120,10 @@ def test_a_sampler_that_was_never_started_stops() -> None:
 
 
 def test_its_threads_do_not_keep_the_process_alive() -> None:
+    before = set(threading.enumerate())
     with sampling(Scripted("a")) as samples:
         wait_until(lambda: bool(samples))
-        ours = [thread for thread in threading.enumerate() if thread.name.startswith("homeai-")]
+        ours = [thread for thread in threading.enumerate() if thread not in before]
         assert len(ours) == 2
         assert all(thread.daemon for thread in ours)
 
