@@ -22,8 +22,9 @@ from homeai.journal.library import Library
 from homeai.journal.naming import records as records_of
 from homeai.journal.writer import opened as claimed
 from homeai.models.modelfile import ModelFile
-from tests.app.stage import MODEL, Stage, StagedApp, ready, screen_text, until
+from tests.app.stage import MODEL, Stage, StagedApp, play, ready, screen_text, until
 from tests.journal.records import session, written
+from tests.metrics.stories import whole_answer
 from widgets.line_box import LineBox
 from widgets.pick_list import PickList
 from widgets.session_rows import SessionRow, when
@@ -167,6 +168,21 @@ async def test_enter_goes_on_with_a_session_and_its_chats(shelf: Shelf) -> None:
         await pilot.press(*"and", "enter")
         await until(pilot, lambda: app.desk.current.live_id is not None)
         assert app.desk.current.title == "Who was Ada?"
+
+
+async def test_a_session_is_gone_on_with_though_several_chats_are_open(shelf: Shelf) -> None:
+    app = shelf.app()
+    async with app.run_test(size=SIZE) as pilot:
+        await ready(pilot)
+        await pilot.press("a", "enter")
+        await play(pilot, *whole_answer())
+        await pilot.press("b", "ctrl+n", "c")
+        app.change_session(shelf.reopened(records_of(shelf.data / "sessions")[0], None))
+        await until(pilot, lambda: shelf.reopened.stages)
+        for _ in range(10):
+            await pilot.pause(0.05)
+        assert app.crash is None
+        assert len(app.desk) == 1
 
 
 async def test_a_session_that_cannot_be_opened_leaves_the_one_that_is_open(shelf: Shelf) -> None:
