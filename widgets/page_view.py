@@ -188,7 +188,7 @@ class PageView(ScrollView, can_focus=False):
     def render_lines(self, crop: Region) -> list[Strip]:
         """The rows as they are kept; Textual's own way would make each of them anew whenever the window moves."""
         if not self.is_attached:
-            # The screen may draw it once more after it was taken away; without a screen there is no selection to ask for.
+            # The screen may draw it once more after it was taken away; then there is no selection to ask for.
             return [Strip.blank(crop.width) for _ in crop.line_range]
         if self._rows is None:
             self._rows = self._drawn(self.scroll_offset.y, self._room.height)
