@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import median
 
 from homeai.events import Ceilings, EngineFacts, ModelFacts, ModelShape, SlowStep
-from homeai.explain.slow import Cause, cause_of
+from homeai.explain.finding import Finding
+from homeai.explain.slow import HALTED, Cause, cause_of
 from homeai.metrics.gaps import gaps_ns
 from homeai.metrics.phases import Phase, PhaseName, decode_parts, phases
 from homeai.metrics.quantities import decode_tps, ttft
@@ -29,6 +30,8 @@ class AnswerContext:
 
     state: SessionState
     answer: AnswerState
+    found: dict[str, Finding | None] = field(default_factory=dict)
+    """What rules found, by their ids, as far as they were asked: `homeai.explain.rules.found` keeps it here."""
 
     # --- what ran it --------------------------------------------------------------------------------------------------
 
@@ -207,6 +210,11 @@ class AnswerContext:
         return self.able_token_ns if self.able_token_ns is not None else self.usual_token_ns
 
     @cached_property
+    def normal_ns(self) -> int | None:
+        """What the stream should take by that."""
+        return None if self.normal_token_ns is None else round(self.normal_token_ns * self.steps)
+
+    @cached_property
     def memory_use(self) -> float | None:
         """Which share of the measured reading speed decode uses when nothing disturbs it, 0..1."""
         ceilings, shape, engine = self.ceilings, self.shape, self.engine
@@ -229,6 +237,16 @@ class AnswerContext:
     def slow(self) -> list[tuple[SlowStep, Cause]]:
         """Tokens that came late, each with its cause."""
         return [(step, cause_of(step, self.threads)) for step in self.answer.slow_steps]
+
+    @cached_property
+    def halted(self) -> list[SlowStep]:
+        """Those in which nothing was computed."""
+        return [step for step, cause in self.slow if cause in HALTED]
+
+    @cached_property
+    def halted_ns(self) -> int:
+        """By how much those were late."""
+        return sum(max(0, step.took_ns - step.usual_ns) for step in self.halted)
 
 
 def _token_ns(answer: AnswerState) -> float | None:

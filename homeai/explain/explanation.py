@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from homeai.explain.context import AnswerContext
 from homeai.explain.finding import Finding, Subject, Term
-from homeai.explain.rules import rules
+from homeai.explain.rules import found, rules
 from homeai.metrics.phases import PhaseName
 from homeai.metrics.quantities import decode_tps, prefill_tps
 from homeai.metrics.state import SessionState
@@ -48,24 +48,24 @@ class Explanation:
 def explain(state: SessionState, answer_id: int) -> Explanation:
     """Explain an answer, ended or not; raises KeyError for an unknown id."""
     context = AnswerContext(state, state.answers[answer_id])
-    found = [finding for rule in rules().values() if (finding := rule.find(context)) is not None]
-    wait, stream = _ranked(found, "wait"), _ranked(found, "stream")
+    causes = [finding for rule in rules().values() if (finding := found(context, rule)) is not None]
+    wait, stream = _ranked(causes, "wait"), _ranked(causes, "stream")
     return Explanation(
         headline=_headline(context, wait, stream),
         no_contradiction=_no_contradiction(context),
         wait=wait,
         stream=stream,
-        answer=_ranked(found, "answer"),
-        machine=_ranked(found, "machine"),
+        answer=_ranked(causes, "answer"),
+        machine=_ranked(causes, "machine"),
         wait_sum=_wait_sum(context),
     )
 
 
-def _ranked(found: list[Finding], subject: Subject) -> tuple[Finding, ...]:
+def _ranked(causes: list[Finding], subject: Subject) -> tuple[Finding, ...]:
     """What is wrong comes before how it always is; then what cost most, and last what saved time."""
     return tuple(
         sorted(
-            (finding for finding in found if finding.subject == subject),
+            (finding for finding in causes if finding.subject == subject),
             key=lambda finding: (finding.kind != "alarm", -(finding.cost_ns or 0)),
         )
     )

@@ -8,6 +8,8 @@ from homeai.events import SlowStep
 
 Cause = Literal["another_answer", "page_faults", "suspended", "cpu_stolen", "kv_boundary", "unknown"]
 
+HALTED: tuple[Cause, ...] = ("suspended", "page_faults")
+"""Causes for which nothing is computed at all."""
 SUSPENDED_SHARE = 0.25
 """Below this share of the processor time that its threads could have used, nothing ran."""
 SUSPENDED_NS = 150_000_000
@@ -21,7 +23,7 @@ WORDS: dict[Cause, str] = {
     "another_answer": "another answer was computed in between",
     "page_faults": "parts of the model had to be read from the disk",
     "suspended": "the engine was halted",
-    "cpu_stolen": "other programs had the processor",
+    "cpu_stolen": "something else had the processor",
     "kv_boundary": "the cache grew by a step",
     "unknown": "for a reason that cannot be seen",
 }

@@ -29,6 +29,38 @@ class Rule:
     """Works on any answer at any moment; None when the cause is not there, or not enough is known."""
 
 
+TAKES = (
+    "interference",
+    "interface_cost",
+    "cpu_contention",
+    "stall",
+    "too_many_threads",
+    "too_few_threads",
+    "kv_traffic",
+    "split_layers",
+    "bandwidth_bound",
+    "arithmetic_bound",
+)
+"""The rules of the stream in the order in which they take their share of it, so that no time is explained twice: first
+what the engine or a probe measured, then what is concluded from it, and last how it always is."""
+
+
+def found(context: AnswerContext, rule: Rule) -> Finding | None:
+    """What a rule finds; it is asked once."""
+    if rule.id not in context.found:
+        context.found[rule.id] = rule.find(context)
+    return context.found[rule.id]
+
+
+def left_ns(context: AnswerContext, rule_id: str) -> int:
+    """What those before a rule leave of the stream; a rule that is not among `TAKES` comes after the disturbances."""
+    before = TAKES[: TAKES.index(rule_id if rule_id in TAKES else "kv_traffic")]
+    causes = [finding for name in before if (finding := found(context, rules()[name])) is not None]
+    # Until its rule's turn has come, a halt is kept back for it.
+    kept_ns = 0 if "stall" in (rule_id, *before) else context.halted_ns
+    return max(0, (context.decode_ns or 0) - kept_ns - sum(cause.cost_ns or 0 for cause in causes))
+
+
 @cache
 def rules() -> Mapping[str, Rule]:
     """Return all rules by id; the files are read once."""

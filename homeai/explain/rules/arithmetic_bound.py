@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from homeai.explain.context import AnswerContext
 from homeai.explain.finding import Finding, Term
-from homeai.explain.rules import Rule
+from homeai.explain.rules import Rule, left_ns
 from homeai.metrics.roofline import BANDWIDTH_BOUND, fit
 from homeai.units import percent, span
 
@@ -22,7 +22,7 @@ def _find(context: AnswerContext) -> Finding | None:
     # What disturbed this answer is for other rules: this one is about what the machine does when left alone.
     token_ns = min(normal_ns, context.able_token_ns or normal_ns)
     reading_ns = round(memory_ns * context.steps)
-    cost_ns = round(token_ns * context.steps) - reading_ns
+    cost_ns = min(round(token_ns * context.steps) - reading_ns, left_ns(context, "arithmetic_bound"))
     form = fit(ceilings.steps)
     terms = [
         Term("a token in all", token_ns, "ns"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from homeai.explain.context import AnswerContext
 from homeai.explain.finding import Finding, Term
-from homeai.explain.rules import Rule
+from homeai.explain.rules import Rule, left_ns
 from homeai.metrics.roofline import BANDWIDTH_BOUND, kv_bytes
 from homeai.units import percent, size, span
 
@@ -26,8 +26,9 @@ def _find(context: AnswerContext) -> Finding | None:
         return None
     speed = ceilings.read_bytes_per_s or 1.0
     cache_bytes = kv_bytes(shape, round(context.depth or 0), engine.kv_type_k, engine.kv_type_v) or 0.0
-    weights_ns = round(shape.weight_bytes * 1e9 / speed * context.steps)
-    cache_ns = round(cache_bytes * 1e9 / speed * context.steps)
+    left = left_ns(context, "bandwidth_bound")
+    weights_ns = min(left, round(shape.weight_bytes * 1e9 / speed * context.steps))
+    cache_ns = min(left - weights_ns, round(cache_bytes * 1e9 / speed * context.steps))
     read = shape.weight_bytes + cache_bytes
     return Finding(
         id="bandwidth_bound",

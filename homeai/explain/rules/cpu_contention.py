@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from homeai.explain.context import AnswerContext
 from homeai.explain.finding import Finding, Term
-from homeai.explain.rules import Rule
-from homeai.explain.rules.interface_cost import RULE as INTERFACE
-from homeai.explain.slow import Cause
-from homeai.metrics.state import Reading
+from homeai.explain.rules import Rule, left_ns
+from homeai.explain.rules.interface_cost import others_percent
 from homeai.units import percent, span
 
 LEAST_NS = 300_000_000
@@ -15,8 +13,10 @@ LEAST_NS = 300_000_000
 FULL_SHARE = 0.85
 """What the engine gets of its cores when it has them to itself, at least."""
 STEAL_PERCENT = 5.0
-
-_HALTED: tuple[Cause, ...] = ("suspended", "page_faults")
+OTHERS_PERCENT = 5.0
+"""Of all cores: what less than this takes is no cause; any system has some."""
+NOTABLE = 0.05
+"""The share of the stream from which on it is told."""
 
 
 def cpu_share(context: AnswerContext) -> float | None:
@@ -30,32 +30,31 @@ def cpu_share(context: AnswerContext) -> float | None:
     # Too many threads wait for each other asleep: what they leave unused says nothing about others.
     if context.engine is None or (context.engine.threads or 0) > threads:
         return None
-    halted = [step for step, cause in context.slow if cause in _HALTED]
-    running_ns = took_ns - sum(step.took_ns for step in halted)
+    running_ns = took_ns - sum(step.took_ns for step in context.halted)
     if running_ns < LEAST_NS:
         return None
-    return (ended.cpu_ns - sum(step.cpu_ns or 0 for step in halted)) / (threads * running_ns)
+    return (ended.cpu_ns - sum(step.cpu_ns or 0 for step in context.halted)) / (threads * running_ns)
 
 
 def _find(context: AnswerContext) -> Finding | None:
     share, took_ns = cpu_share(context), context.decode_ns
-    if share is None or took_ns is None or share >= FULL_SHARE or _is_the_interface(context):
+    if share is None or took_ns is None or share >= FULL_SHARE:
         return None
-    halted_ns = sum(step.took_ns - step.usual_ns for step, cause in context.slow if cause in _HALTED)
-    running_ns = took_ns - halted_ns
-    cost_ns = round(running_ns * (1 - share))
-    normal_ns = context.normal_token_ns
-    if normal_ns is not None:
-        # Threads that wait for a slow one lose more than the time it was away.
-        cost_ns = min(max(cost_ns, round(running_ns - normal_ns * context.steps)), running_ns)
+    others, steal = others_percent(context), context.reading("cpu", "steal_percent")
+    host = steal is not None and steal.mean >= STEAL_PERCENT
+    if not host and others is not None and others < OTHERS_PERCENT:
+        return None
+    running_ns = left_ns(context, "cpu_contention")
+    # Threads that wait for a slow one lose more than the time it was away.
+    cost_ns = round(running_ns * (1 - share)) if context.normal_ns is None else running_ns - context.normal_ns
+    if cost_ns < NOTABLE * took_ns:
+        return None
     terms = [
         Term("processor time it got", share, "share"),
         Term("slower by", cost_ns, "ns", cost_ns),
     ]
-    others = _others_percent(context)
-    steal = context.reading("cpu", "steal_percent")
     who = "other programs"
-    if steal is not None and steal.mean >= STEAL_PERCENT:
+    if steal is not None and host:
         who = "other guests of this virtual machine's host"
         terms.append(Term("taken by the host", steal.mean, "percent"))
     elif others is not None:
@@ -68,30 +67,12 @@ def _find(context: AnswerContext) -> Finding | None:
         cost_ns=cost_ns,
         brief=f"{who} took processor time",
         words=(
-            f"While it wrote, the engine got {percent(share)} of the processor time that its threads wanted; {who} had "
-            f"the rest. That slowed this answer by about {span(cost_ns)}."
+            f"While it wrote, the engine got {percent(share)} of the processor time that its threads wanted, "
+            f"because of {who}. That slowed this answer by about {span(cost_ns)}."
         ),
         terms=tuple(terms),
         try_this="Close what else computes, or give the engine fewer threads: --threads N.",
     )
-
-
-def _is_the_interface(context: AnswerContext) -> bool:
-    """Whether this program itself took more than all others."""
-    program, others = context.reading("cpu", "program_percent_of_machine"), _others_percent(context)
-    return program is not None and others is not None and INTERFACE.find(context) is not None and program.mean > others
-
-
-def _others_percent(context: AnswerContext) -> float | None:
-    """What other programs used of all cores, on average."""
-    readings = [
-        context.reading("cpu", name)
-        for name in ("machine_percent", "engine_percent_of_machine", "program_percent_of_machine")
-    ]
-    known: list[Reading] = [reading for reading in readings if reading is not None]
-    if len(known) < len(readings):
-        return None
-    return max(0.0, known[0].mean - known[1].mean - known[2].mean)
 
 
 RULE = Rule("cpu_contention", "stream", "Something else used the processor cores that the engine computes on.", _find)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from homeai.explain.context import AnswerContext
 from homeai.explain.finding import Finding, Term
-from homeai.explain.rules import Rule
+from homeai.explain.rules import Rule, left_ns
 from homeai.units import span
 
 OF_A_CORE = 50.0
@@ -13,17 +13,18 @@ FEWEST_READINGS = 2
 
 
 def _find(context: AnswerContext) -> Finding | None:
-    engine, took_ns = context.engine, context.decode_ns
+    engine = context.engine
     program = context.reading("cpu", "program_percent_of_core")
-    if engine is None or took_ns is None or not engine.cores or not context.threads or not context.on_cpu:
+    if engine is None or not context.decode_ns or not engine.cores or not context.threads or not context.on_cpu:
         return None
     if program is None or program.n < FEWEST_READINGS or program.mean < OF_A_CORE or context.threads < engine.cores:
         return None
-    share = program.mean / 100 / engine.cores
-    cost_ns = round(took_ns * min(1.0, share))
-    if context.normal_token_ns is not None:
+    running_ns = left_ns(context, "interface_cost")
+    cost_ns = round(running_ns * min(1.0, program.mean / 100 / engine.cores))
+    others = others_percent(context)
+    if context.normal_ns is not None and (others is None or program.mean / engine.cores > others):
         # Threads that wait for a slow one lose more than the time it was away.
-        cost_ns = max(cost_ns, took_ns - round(context.normal_token_ns * context.steps))
+        cost_ns = max(cost_ns, running_ns - context.normal_ns)
     return Finding(
         id="interface_cost",
         subject="stream",
@@ -42,6 +43,13 @@ def _find(context: AnswerContext) -> Finding | None:
         ),
         try_this="homeai chat --plain and homeai ask draw no screen.",
     )
+
+
+def others_percent(context: AnswerContext) -> float | None:
+    """What programs beside the engine and this one used of all cores, on average."""
+    names = ("machine_percent", "engine_percent_of_machine", "program_percent_of_machine")
+    known = [reading.mean for name in names if (reading := context.reading("cpu", name)) is not None]
+    return max(0.0, known[0] - known[1] - known[2]) if len(known) == len(names) else None
 
 
 RULE = Rule("interface_cost", "stream", "Drawing the screen takes processor time that the engine could use.", _find)

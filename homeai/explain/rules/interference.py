@@ -6,7 +6,7 @@ from statistics import median
 
 from homeai.explain.context import AnswerContext
 from homeai.explain.finding import Finding, Term
-from homeai.explain.rules import Rule
+from homeai.explain.rules import Rule, left_ns
 from homeai.metrics.gaps import recent_gaps_shared
 from homeai.units import count, percent, span
 
@@ -22,7 +22,7 @@ def _find(context: AnswerContext) -> Finding | None:
         return None
     others_ns = tokens.decode_parts.wait_other_ns
     slowed, alone_ns = _slowed(context)
-    cost_ns = max(others_ns, slowed)
+    cost_ns = min(max(others_ns, slowed), left_ns(context, "interference"))
     if cost_ns < max(LEAST_NS, NOTABLE * took_ns):
         return None
     shared = sum(recent_gaps_shared(tokens, tokens.count))

@@ -6,7 +6,7 @@ from statistics import median
 
 from homeai.explain.context import AnswerContext
 from homeai.explain.finding import Finding, Term
-from homeai.explain.rules import Rule
+from homeai.explain.rules import Rule, left_ns
 from homeai.metrics.roofline import step_ns
 from homeai.units import count, percent, span
 
@@ -26,7 +26,7 @@ def _by_ceilings(context: AnswerContext) -> Finding | None:
     flat_ns, deep_ns = step_ns(ceilings, 1, 0), step_ns(ceilings, 1, depth)
     if flat_ns is None or deep_ns is None or (deep_ns - flat_ns) < NOTABLE * deep_ns:
         return None
-    cost_ns = min(round((deep_ns - flat_ns) * context.steps), took_ns)
+    cost_ns = min(round((deep_ns - flat_ns) * context.steps), left_ns(context, "kv_traffic"))
     return _finding(
         cost_ns,
         "high",
@@ -51,7 +51,8 @@ def _by_gaps(context: AnswerContext) -> Finding | None:
     growth = quarters[3] / quarters[0] - 1 if quarters[0] > 0 else 0.0
     if growth < NOTABLE or quarters != sorted(quarters):
         return None
-    cost_ns = max(0, round(sum(median_ns - quarters[0] for median_ns in quarters) * quarter))
+    grown_ns = round(sum(median_ns - quarters[0] for median_ns in quarters) * quarter)
+    cost_ns = min(grown_ns, left_ns(context, "kv_traffic"))
     return _finding(
         cost_ns,
         "low",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from homeai.explain.context import TOKENS_MIN, AnswerContext
 from homeai.explain.finding import Finding, Term
-from homeai.explain.rules import Rule
+from homeai.explain.rules import Rule, left_ns
 from homeai.units import rate, span
 
 SLOWER = 1.4
@@ -17,7 +17,10 @@ def _find(context: AnswerContext) -> Finding | None:
         return None
     if token_ns < SLOWER * normal_ns:
         return None
-    cost_ns = took_ns - round(normal_ns * context.steps)
+    slower_ns = took_ns - round(normal_ns * context.steps)
+    # What causes of the stream took is told there; here counts what they leave.
+    cost_ns = min(max(0, left_ns(context, "slower_than_usual") - round(normal_ns * context.steps)), slower_ns)
+    named = f" The causes named for the stream explain {span(slower_ns - cost_ns)} of that."
     compared = "as was measured here" if context.able_token_ns is not None else "as in earlier answers"
     return Finding(
         id="slower_than_usual",
@@ -27,15 +30,15 @@ def _find(context: AnswerContext) -> Finding | None:
         cost_ns=cost_ns,
         brief="slower than usual",
         words=(
-            f"Tokens took {span(token_ns)} each and not {span(normal_ns)}, {compared}: at {rate(1e9 / normal_ns)} the "
-            f"answer would have come {span(cost_ns)} sooner."
+            f"Tokens took {span(token_ns)} each and not {span(normal_ns)}, {compared}: in all {span(slower_ns)} longer "
+            f"than at {rate(1e9 / normal_ns)}.{named if cost_ns < slower_ns else ' Nothing seen here explains it.'}"
         ),
         terms=(
             Term("a token now", token_ns, "ns"),
             Term("a token as usual", normal_ns, "ns"),
-            Term("slower by", cost_ns, "ns", cost_ns),
+            Term("slower by", slower_ns, "ns"),
+            Term("of that not explained", cost_ns, "ns", cost_ns),
         ),
-        try_this="The causes found for the stream say why.",
     )
 
 

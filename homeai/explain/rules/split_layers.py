@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from homeai.explain.context import AnswerContext
 from homeai.explain.finding import Finding, Term
-from homeai.explain.rules import Rule
+from homeai.explain.rules import Rule, left_ns
 from homeai.units import count, span
 
 
 def _find(context: AnswerContext) -> Finding | None:
-    engine, took_ns = context.engine, context.decode_ns
-    if engine is None or not engine.layers_offloaded or not engine.layers_total or took_ns is None:
+    engine = context.engine
+    if engine is None or not engine.layers_offloaded or not engine.layers_total or not context.decode_ns:
         return None
     left = engine.layers_total - engine.layers_offloaded
     if left <= 0:
         return None
-    cost_ns = round(took_ns * left / engine.layers_total)
+    cost_ns = round(left_ns(context, "split_layers") * left / engine.layers_total)
     return Finding(
         id="split_layers",
         subject="stream",

@@ -7,10 +7,10 @@ from statistics import median
 
 from homeai.explain.context import AnswerContext
 from homeai.explain.finding import Finding, Term
-from homeai.explain.rules import Rule
+from homeai.explain.rules import Rule, found, left_ns
 from homeai.explain.rules.cpu_contention import RULE as CPU_CONTENTION
 from homeai.explain.rules.interface_cost import RULE as INTERFACE
-from homeai.explain.slow import WORDS, Cause
+from homeai.explain.slow import HALTED, WORDS, Cause
 from homeai.units import count, span
 
 LEAST_NS = 100_000_000
@@ -33,6 +33,9 @@ def _find(context: AnswerContext) -> Finding | None:
         lost_ns[cause] += longer_ns
         times[cause] += 1
         longest_ns = max(longest_ns, gap_ns)
+    whole_ns, left = sum(lost_ns.values()), left_ns(context, "stall")
+    if whole_ns > left:
+        lost_ns = {cause: lost * left // whole_ns for cause, lost in lost_ns.items()}
     cost_ns = sum(lost_ns.values())
     if cost_ns < max(LEAST_NS, LEAST_SHARE * took_ns):
         return None
@@ -58,12 +61,11 @@ def _late(context: AnswerContext) -> list[tuple[Cause, int, int]]:
     """Late tokens with their cause, by how much they were late, and their gap; those of other rules left out."""
     if context.slow:
         # A rival that is there all the time is one cause, not many.
-        rival = any(rule.find(context) is not None for rule in (CPU_CONTENTION, INTERFACE))
-        ignored: tuple[Cause, ...] = ("another_answer", "cpu_stolen") if rival else ("another_answer",)
+        rival = any(found(context, rule) is not None for rule in (CPU_CONTENTION, INTERFACE))
         return [
             (cause, max(0, step.took_ns - step.usual_ns), step.took_ns)
             for step, cause in context.slow
-            if cause not in ignored
+            if cause != "another_answer" and (cause in HALTED or not rival)
         ]
     gaps = context.gaps
     if len(gaps) < FEWEST_GAPS or context.answer.tokens.shared:

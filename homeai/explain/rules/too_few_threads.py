@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from homeai.explain.context import AnswerContext
 from homeai.explain.finding import Finding, Term
-from homeai.explain.rules import Rule
+from homeai.explain.rules import Rule, left_ns
 from homeai.explain.rules.too_many_threads import slower_than_able_ns
 from homeai.units import span
 
@@ -19,10 +19,11 @@ def _find(context: AnswerContext) -> Finding | None:
     # Ceilings of as few threads say nothing of what more would do, and nor does what is usual here.
     measured_ns = None
     if ceilings is not None and ceilings.threads is not None and ceilings.threads > engine.threads:
-        measured_ns = slower_than_able_ns(context)
+        measured_ns = slower_than_able_ns(context, "too_few_threads")
         if measured_ns is not None and measured_ns < 0.1 * took_ns:
             return None
-    cost_ns = round(took_ns * (1 - engine.threads / engine.cores)) if measured_ns is None else measured_ns
+    left = left_ns(context, "too_few_threads")
+    cost_ns = round(left * (1 - engine.threads / engine.cores)) if measured_ns is None else measured_ns
     threads = f"{engine.threads} thread{'s' * (engine.threads > 1)}"
     return Finding(
         id="too_few_threads",

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from homeai.explain.context import AnswerContext
 from homeai.explain.finding import Finding, Term
-from homeai.explain.rules import Rule
+from homeai.explain.rules import Rule, left_ns
 from homeai.units import span
 
 
-def slower_than_able_ns(context: AnswerContext) -> int | None:
-    """By how much the stream was slower than the ceilings, or the usual, allow; None where neither is known."""
-    took_ns, normal_ns = context.decode_ns, context.normal_token_ns
-    if took_ns is None or normal_ns is None:
+def slower_than_able_ns(context: AnswerContext, rule_id: str) -> int | None:
+    """By how much what is left of the stream is longer than normal; None where that is not known."""
+    if context.decode_ns is None or context.normal_ns is None:
         return None
-    return max(0, took_ns - round(normal_ns * context.steps))
+    return max(0, left_ns(context, rule_id) - context.normal_ns)
 
 
 def _find(context: AnswerContext) -> Finding | None:
-    engine, took_ns = context.engine, context.decode_ns
-    if engine is None or not engine.threads or not engine.cores or took_ns is None or not context.on_cpu:
+    engine = context.engine
+    if engine is None or not engine.threads or not engine.cores or context.decode_ns is None or not context.on_cpu:
         return None
     if engine.threads <= engine.cores:
         return None
-    measured_ns = slower_than_able_ns(context)
-    cost_ns = round(took_ns * (1 - engine.cores / engine.threads)) if measured_ns is None else measured_ns
+    measured_ns = slower_than_able_ns(context, "too_many_threads")
+    left = left_ns(context, "too_many_threads")
+    cost_ns = round(left * (1 - engine.cores / engine.threads)) if measured_ns is None else measured_ns
     return Finding(
         id="too_many_threads",
         subject="stream",
