@@ -3,12 +3,13 @@
 # the folder that holds it. It is built once (4 to 10 minutes on two cores) and kept below the user's cache folder.
 #
 # Needs cmake, a C++ compiler and Debian's packages glslc libvulkan-dev spirv-headers mesa-vulkan-drivers (the last one has
-# the software driver that the tests run on). Exits with 3 and a line on stderr where something of that is missing.
+# the software driver that the tests run on), and installs them where it may. Exits with 3 and a line on stderr where
+# something of that cannot be had. With --where it only prints the folder.
 set -euo pipefail
 
 version=0.3.36
 cache=${HOMEAI_TEST_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/homeai-tests}/vulkan-$version
-if [ -e "$cache/libggml-vulkan.so" ]; then
+if [ "${1:-}" = --where ] || [ -e "$cache/libggml-vulkan.so" ]; then
   echo "$cache"
   exit 0
 fi
