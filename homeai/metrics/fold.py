@@ -44,6 +44,7 @@ from homeai.events import (
     Tokens,
 )
 from homeai.metrics.machine import machine_use
+from homeai.metrics.ordered import Ordered
 from homeai.metrics.series import Series
 from homeai.metrics.state import (
     AnswerState,
@@ -313,11 +314,12 @@ def _more_tokens(tokens: TokenState, fact: Tokens) -> TokenState:
         fact = replace_fact(fact, first=tokens.count, **kept)
     lost = fact.first - tokens.count
     stamps = fact.sampled_at_ns
-    gaps, worst, worst_at = tokens.gaps, tokens.worst_gap_ns, tokens.worst_gap_at
+    gaps: list[int] = []
+    worst, worst_at = tokens.worst_gap_ns, tokens.worst_gap_at
     previous = tokens.last_at_ns if not lost else None
     for index, stamp in enumerate(stamps, start=fact.first):
         if previous is not None and stamp >= previous:
-            gaps += 1
+            gaps.append(stamp - previous)
             if worst is None or stamp - previous > worst:
                 worst, worst_at = stamp - previous, index
         previous = stamp
@@ -332,7 +334,8 @@ def _more_tokens(tokens: TokenState, fact: Tokens) -> TokenState:
         last_at_ns=stamps[-1],
         first_parts=_row_parts(fact, 0, 1) if opening else tokens.first_parts,
         decode_parts=tokens.decode_parts + _row_parts(fact, opening, len(stamps)),
-        gaps=gaps,
+        gaps=tokens.gaps + len(gaps),
+        gaps_by_size=tokens.gaps_by_size.add(gaps),
         worst_gap_ns=worst,
         worst_gap_at=worst_at,
         shared=tokens.shared or fact.shared,
@@ -357,7 +360,7 @@ def _packed(answer: AnswerState) -> AnswerState:
     """
     return replace(
         answer,
-        tokens=replace(answer.tokens, stamps=_packed_stamps(answer.tokens.stamps)),
+        tokens=replace(answer.tokens, stamps=_packed_stamps(answer.tokens.stamps), gaps_by_size=Ordered()),
         answer_pieces=_joined(answer.answer_pieces),
         reasoning_pieces=_joined(answer.reasoning_pieces),
     )

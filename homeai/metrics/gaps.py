@@ -7,6 +7,7 @@ from itertools import islice
 from math import ceil
 from typing import TypeVar
 
+from homeai.metrics.ordered import Ordered
 from homeai.metrics.phases import cut_reason
 from homeai.metrics.quantity import Quantity, absent, rate
 from homeai.metrics.state import AnswerState, TokenState
@@ -82,7 +83,7 @@ def recent_rate(tokens: TokenState, window_ns: int, now_ns: int) -> Quantity:
     return rate(steps, covered_ns + late_ns)
 
 
-def nearest_rank(ordered: Sequence[int], share: float) -> int:
+def nearest_rank(ordered: Sequence[int] | Ordered, share: float) -> int:
     """Return the smallest value with at least `share` of the values at or below it; `ordered` is sorted, not empty.
 
     No interpolation: the result is a gap that really occurred.

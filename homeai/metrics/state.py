@@ -32,6 +32,7 @@ from homeai.events import (
     Text,
     Tokenised,
 )
+from homeai.metrics.ordered import Ordered
 from homeai.metrics.series import Series
 
 if TYPE_CHECKING:
@@ -175,6 +176,8 @@ class TokenState:
     decode_parts: Parts = field(default_factory=Parts)
     gaps: int = 0
     """Gaps between tokens; a hole in a damaged record is none."""
+    gaps_by_size: Ordered = field(default_factory=Ordered)
+    """While the answer lives, for its median; of one that ended the stamps tell it."""
     worst_gap_ns: int | None = None
     worst_gap_at: int | None = None
     """Index of the token that came after it."""

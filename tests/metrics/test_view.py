@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 
 import pytest
@@ -18,8 +19,9 @@ from homeai.events import (
     Queued,
     StopRequested,
 )
-from homeai.metrics.fold import fold_all
+from homeai.metrics.fold import fold, fold_all
 from homeai.metrics.phases import PHASES
+from homeai.metrics.quantities import gap_p50
 from homeai.metrics.view import RECENT_GAPS, AnswerView, PhaseRow, load_view, view
 from tests.metrics import stories
 from tests.metrics.stories import ms
@@ -156,13 +158,29 @@ def test_only_the_recent_gaps_are_carried_but_the_worst_is_kept() -> None:
     assert (seen.gaps.n, seen.gaps.worst_ns, seen.gaps.median_ns) == (len(stamps) - 1, ms(900), ms(10))
 
 
-def test_the_median_is_that_of_all_gaps_once_it_ended() -> None:
+def test_the_median_is_that_of_all_gaps_while_the_answer_runs_as_at_its_end() -> None:
     stamps = [4000 + 10.0 * n for n in range(RECENT_GAPS + 2)]
     stamps += [stamps[-1] + 20.0 * n for n in range(1, RECENT_GAPS + 1)]
     facts = [*stories.session_facts(), *stories.prompt_facts(), stories.tokens(0, stamps)]
-    assert shown(facts, 99_999).gaps.median_ns == ms(20)
-    seen = shown([*facts, stories.ended(20_000)], 99_999)
-    assert (seen.gaps.median_ns, seen.gaps.recent_ns) == (ms(10), (ms(20),) * RECENT_GAPS)
+    for told in (facts, [*facts, stories.ended(20_000)]):
+        seen = shown(told, 99_999)
+        assert (seen.gaps.median_ns, seen.gaps.recent_ns) == (ms(10), (ms(20),) * RECENT_GAPS)
+
+
+def test_the_live_median_is_that_of_the_details_at_every_moment() -> None:
+    chance = random.Random(7)
+    facts = [*stories.session_facts(), *stories.prompt_facts()]
+    at_ms, first = 4000.0, 0
+    for _ in range(300):
+        stamps = [at_ms := at_ms + chance.choice((5, 20, 300)) * chance.random() for _ in range(chance.randint(1, 9))]
+        facts.append(stories.tokens(first, stamps))
+        first += len(stamps)
+    state = fold_all(facts[:-300])
+    for told in facts[-300:]:
+        state = fold(state, told)
+        seen, answer = view(state, 1, ms(99_999)), state.answers[1]
+        assert seen.gaps.median_ns == gap_p50.METRIC.compute(answer).value
+    assert first > 1200
 
 
 def test_stopping_and_stopped() -> None:
