@@ -12,7 +12,6 @@ from homeai.explain.explanation import NOTABLE_SHARE, Explanation
 from homeai.explain.finding import Finding
 from homeai.metrics.phases import PhaseName, current_phase
 from homeai.metrics.quantities import decode_tps, prefill_tps, ttft
-from homeai.metrics.quantities.prefill_tps import EVALUATED_MIN
 from homeai.metrics.state import AnswerState
 from homeai.units import count, rate, span
 
@@ -152,6 +151,5 @@ def _short(answer: AnswerState, explanation: Explanation, alarm: Finding | None,
     first = explanation.wait[0] if explanation.wait else None
     reading = ""
     if first is not None and (first.cost_ns or 0) > 0:
-        many = first.id == "long_prompt" and (answer.evaluated or 0) >= EVALUATED_MIN
-        reading = "many new tokens, read fast" if many else first.brief
+        reading = f"{count(answer.evaluated or 0)} new tokens to read" if first.id == "long_prompt" else first.brief
     return "; ".join(part for part in (reading, limit) if part)

@@ -8,12 +8,13 @@ from statistics import median
 
 from homeai.events import Ceilings, EngineFacts, ModelFacts, ModelShape, SlowStep
 from homeai.explain.finding import Finding
+from homeai.explain.predict import Basis, same_engine
 from homeai.explain.slow import HALTED, Cause, cause_of
 from homeai.metrics.gaps import gaps_ns
 from homeai.metrics.phases import Phase, PhaseName, decode_parts, phases
 from homeai.metrics.quantities import decode_tps, ttft
 from homeai.metrics.quantities.prefill_tps import EVALUATED_MIN
-from homeai.metrics.roofline import bandwidth_use, decode_bytes, felt_depth, token_ns
+from homeai.metrics.roofline import bandwidth_use, decode_bytes, felt_depth, prefill_ns, token_ns
 from homeai.metrics.state import AnswerState, Loaded, Reading, SessionState
 
 TOKENS_MIN = 16
@@ -116,6 +117,18 @@ class AnswerContext:
                 return min(rates)
         earlier = [took for answer in self.earlier if (took := _prompt_token_ns(answer)) is not None]
         return median(earlier) if earlier else None
+
+    @cached_property
+    def usual_prefill_ns(self) -> tuple[float, Basis] | None:
+        """What reading its prompt takes when nothing disturbs, and by what: the ceilings, else earlier answers."""
+        evaluated, tokenised, engine = self.answer.evaluated, self.answer.tokenised, self.engine
+        if not evaluated or tokenised is None or engine is None:
+            return None
+        if self.ceilings is not None and same_engine(self.ceilings, engine):
+            took_ns = prefill_ns(self.ceilings, evaluated, tokenised.reused, engine.ubatch or 512)
+            return None if took_ns is None else (took_ns, "calibration")
+        earlier = [each for answer in self.earlier if (each := _prompt_token_ns(answer)) is not None]
+        return (median(earlier) * evaluated, "session") if len(earlier) >= USUAL_MIN else None
 
     @cached_property
     def lost_tokens(self) -> int:

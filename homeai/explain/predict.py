@@ -70,7 +70,7 @@ def predict(state: SessionState, *, new_tokens: int, reused_tokens: int, other_t
     ][-RECENT:]
     depth = felt_depth(reused_tokens + new_tokens + TOKENS_AHEAD / 2, other_tokens)
     ceilings = state.ceilings.get(loaded.ended.model.path)
-    if ceilings is not None and _same_engine(ceilings, engine) and ceilings.steps:
+    if ceilings is not None and same_engine(ceilings, engine) and ceilings.steps:
         reading = prefill_ns(ceilings, new_tokens, reused_tokens, engine.ubatch or 512)
         each = token_ns(ceilings, depth, _beside_ns(earlier))
         return Prediction(
@@ -110,6 +110,11 @@ def expected(state: SessionState, fact: Tokenised) -> Expected | None:
     )
 
 
+def same_engine(ceilings: Ceilings, engine: EngineFacts) -> bool:
+    """Whether an engine runs as it did when the ceilings were measured."""
+    return (ceilings.threads, ceilings.layers_offloaded) == (engine.threads, engine.layers_offloaded)
+
+
 def prediction_error(answer: AnswerState) -> PredictionError | None:
     """How wrong the expectation of an ended answer was; None where there was none."""
     if answer.expected is None or answer.ended is None:
@@ -122,10 +127,6 @@ def prediction_error(answer: AnswerState) -> PredictionError | None:
 
 def _relative(expected: float | None, happened: float | None) -> float | None:
     return expected / happened - 1 if expected is not None and happened else None
-
-
-def _same_engine(ceilings: Ceilings, engine: EngineFacts) -> bool:
-    return (ceilings.threads, ceilings.layers_offloaded) == (engine.threads, engine.layers_offloaded)
 
 
 def _beside_ns(earlier: Sequence[AnswerState]) -> float:

@@ -36,7 +36,7 @@ async def test_the_wait_is_explained_while_it_lasts_and_the_answer_when_it_is_th
         await until(pilot, lambda: "604 new tokens to read: first word after" in screen_text(pilot))
         app.now_ns = ms(20_000)
         await play(pilot, stories.prompt_facts()[6], *stories.writing_facts(), stories.ended(11424.7))
-        words = "many new tokens, read fast" if size[0] < 100 else "Waited for reading 604 new prompt"
+        words = "604 new tokens to read" if size[0] < 100 else "Waited for reading 604 new prompt"
         await until(pilot, lambda: words in screen_text(pilot))
         assert "F10" in screen_text(pilot)
 
@@ -45,11 +45,11 @@ async def test_a_higher_window_without_a_panel_shows_the_machine_too() -> None:
     app = StagedApp(*stories.session_facts())
     async with app.run_test(size=(80, 30)) as pilot:
         await asked(pilot, *stories.whole_answer())
-        await until(pilot, lambda: "why: many new tokens" in screen_text(pilot))
+        await until(pilot, lambda: "why: 604 new tokens" in screen_text(pilot))
         assert app.chat_screen.query_one("#strip").size.height == 4
         await pilot.resize_terminal(80, 24)
         await until(pilot, lambda: app.chat_screen.query_one("#strip").size.height == 3)
-        await until(pilot, lambda: "why: many new tokens" in screen_text(pilot))
+        await until(pilot, lambda: "why: 604 new tokens" in screen_text(pilot))
 
 
 async def test_the_page_opens_and_closes_and_scrolls_to_its_end() -> None:

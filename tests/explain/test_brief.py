@@ -35,7 +35,7 @@ def test_a_finished_answer_in_three_sentences_and_in_one_line() -> None:
     assert found.wait == "Waited for reading 604 new prompt tokens at 261 tok/s."
     assert found.stream == "Written at 14.8 tok/s, a pass over the model for each."
     assert found.contrast.startswith("A pass reads many tokens but writes one:")
-    assert found.short == "many new tokens, read fast; written one by one"
+    assert found.short == "604 new tokens to read; written one by one"
     assert (found.alarm, found.help) == ("", "")
 
 
@@ -80,7 +80,7 @@ def test_an_alarm_comes_with_its_cost_and_what_helps() -> None:
 def test_the_limit_of_the_stream_is_named_where_it_is_known() -> None:
     found = of_scene(ceilings=TWO_CORES, samples=cpu_samples(machine_percent=90.0), prompt=604, prefill_ms=2310)
     assert found.stream.endswith("computing is the limit, not memory.")
-    assert found.short == "many new tokens, read fast; computing is the limit, not memory"
+    assert found.short == "604 new tokens to read; computing is the limit, not memory"
 
 
 def test_a_stopped_wait_and_a_single_token_leave_nothing_wrong_to_say() -> None:

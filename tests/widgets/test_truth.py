@@ -271,10 +271,10 @@ def test_the_strip_is_sum_stream_and_why_with_the_key_to_the_rest_and_where_ther
     assert lines[0] == "first token 2.31 s = prefill 2.31 (604 tok, 261/s) + rest 0.00"
     assert lines[1].startswith("wrote 14.8 tok/s   gaps ▄")
     assert lines[1].endswith(" 66.0 ms, worst 256 ms   context 47 %")
-    assert lines[2] == "why: many new tokens, read fast; written one by one       CPU  98 %  F10 why"
+    assert lines[2] == "why: 604 new tokens to read; written one by one           CPU  98 %  F10 why"
     high = [line.plain for line in strip_lines(frame, 76, 4)]
     assert high[:2] == lines[:2]
-    assert high[2].split("   ")[0] == "why: many new tokens, read fast; written one by one"
+    assert high[2].split("   ")[0] == "why: 604 new tokens to read; written one by one"
     assert "CPU" not in high[2]
     assert high[3].startswith("CPU ")
     assert high[3].endswith("engine n/a")

@@ -58,7 +58,7 @@ def test_what_matters_most_stands_first_and_what_has_no_room_is_left_out() -> No
 def test_one_line_gives_way_to_what_stands_at_its_end() -> None:
     right = Content("CPU  98 %  F10 why")
     assert why_line(FINISHED, 76, right).plain == (
-        "why: many new tokens, read fast; written one by one       CPU  98 %  F10 why"
+        "why: 604 new tokens to read; written one by one           CPU  98 %  F10 why"
     )
     assert why_line(BAD, 60, right).plain.startswith("why: ! 8 threads share 2 cores")
     assert why_line(BAD, 40, right).cell_length == 40

@@ -1,9 +1,10 @@
-"""Many new prompt tokens had to be read: at a fast rate, and still a wait."""
+"""New prompt tokens had to be read: at whatever rate, many are a wait."""
 
 from __future__ import annotations
 
 from homeai.explain.context import AnswerContext
 from homeai.explain.finding import Finding, Term
+from homeai.explain.reading import compared
 from homeai.explain.rules import Rule
 from homeai.explain.rules.short_prompt import is_short
 from homeai.metrics.quantities.prefill_tps import EVALUATED_MIN
@@ -24,24 +25,26 @@ def _find(context: AnswerContext) -> Finding | None:
         return None
     per_token_ns = own_ns / evaluated
     reused = context.answer.tokenised.reused if context.answer.tokenised is not None else 0
+    than_usual = compared(context, own_ns)
     known = f"; {count(reused)} more were known from before" if reused else ""
     return Finding(
         id="long_prompt",
         subject="wait",
-        kind="explanation",
+        kind=than_usual.kind,
         confidence="medium" if context.answer.prefill is not None and context.answer.prefill.shared else "high",
         cost_ns=cost_ns,
-        brief=f"reading {count(new)} new prompt tokens at {rate(1e9 / per_token_ns)}",
+        brief=f"reading {count(new)} new prompt tokens at {rate(1e9 / per_token_ns)}{than_usual.brief}",
         words=(
             f"{count(new)} new prompt tokens had to be read before the first word: at {rate(1e9 / per_token_ns)}, "
-            f"{span(per_token_ns)} each, that is {span(cost_ns)}{known}. The rate is fast; there are many."
+            f"{span(per_token_ns)} each, that is {span(cost_ns)}{known}.{than_usual.words}"
         ),
         terms=(
             Term("new prompt tokens", new, "tokens"),
             Term("each", per_token_ns, "ns"),
             Term("reading them", cost_ns, "ns", cost_ns),
         ),
-        try_this="A shorter question, or one that goes on in the same chat, leaves less to read.",
+        try_this=than_usual.try_this
+        or "A shorter question, or one that goes on in the same chat, leaves less to read.",
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from homeai.explain.context import AnswerContext
 from homeai.explain.finding import Finding, Term
+from homeai.explain.reading import compared
 from homeai.explain.rules import Rule
 from homeai.metrics.quantities.prefill_tps import EVALUATED_MIN
 from homeai.metrics.roofline import best_tokens_per_s, step_ns
@@ -34,6 +35,7 @@ def _find(context: AnswerContext) -> Finding | None:
         return None
     cost_ns = took_ns - context.prefill_wait_ns
     words = f"Only {count(evaluated)} new tokens had to be read, which took {span(cost_ns)}."
+    than_usual = compared(context, cost_ns)
     terms = [Term("new prompt tokens", evaluated, "tokens")]
     single_ns = step_ns(context.ceilings, 1, 0) if context.ceilings is not None else None
     if single_ns is not None and _is_inefficient(context):
@@ -42,12 +44,13 @@ def _find(context: AnswerContext) -> Finding | None:
     return Finding(
         id="short_prompt",
         subject="wait",
-        kind="explanation",
+        kind=than_usual.kind,
         confidence="high",
         cost_ns=cost_ns,
-        brief=f"reading {count(evaluated)} new tokens",
-        words=words,
+        brief=f"reading {count(evaluated)} new tokens{than_usual.brief}",
+        words=words + (than_usual.words if than_usual.kind == "alarm" else ""),
         terms=(*terms, Term("reading them", cost_ns, "ns", cost_ns)),
+        try_this=than_usual.try_this,
     )
 
 
