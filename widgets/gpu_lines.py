@@ -12,12 +12,11 @@ from homeai.metrics.placement import Gpu
 from homeai.metrics.state import ProbeState
 from homeai.metrics.status import lately
 from widgets import charts
+from widgets.chart_lines import LABEL, MINUTE_NS, chart_lines
 from widgets.figures import ACCENT, MUTED, STRONG, columns, size_of
 from widgets.foreign import on_one_line
 
-MINUTE_NS = 60_000_000_000
 WARNING = "$warning"
-LABEL = 4
 MOST = 2
 """GPUs with lines of their own."""
 SLOWED = (("power_cap", "slowed: power limit"), ("thermal", "slowed: heat"), ("brake", "slowed: power supply"))
@@ -85,12 +84,12 @@ def _tall(probes: Probes, gpu: Gpu, label: str, width: int, rows: int) -> list[C
         if size is not None
     ]
     kind = "MEM" if gpu.shares_memory else "VRAM"
+    busy = _chart(probes, gpu, "percent", 100.0, cells, rows)
+    filled = _chart(probes, gpu, _used_name(gpu), total, cells, rows)
     lines = [
-        *_block(label, _chart(probes, gpu, "percent", 100.0, cells, rows), _percent(probes, gpu), "100 %",
-                [name, slowed], width),
-        *_block(kind, _chart(probes, gpu, _used_name(gpu), total, cells, rows), units.size(used), units.size(total),
-                held, width),
-    ]  # fmt: skip
+        *chart_lines(label, busy, _percent(probes, gpu), "100 %", [name, slowed], width),
+        *chart_lines(kind, filled, units.size(used), units.size(total), held, width),
+    ]
     watts, limit = _value(probes, gpu, "power_watts"), _value(probes, gpu, "power_limit_watts")
     celsius = _celsius(probes, gpu)
     small = max(6, cells // 2)
@@ -106,20 +105,6 @@ def _tall(probes: Probes, gpu: Gpu, label: str, width: int, rows: int) -> list[C
         f" {celsius:.0f} °C" if celsius is not None else f" {units.MISSING}",
     )
     return [*lines, columns(power, heat, width)]
-
-
-def _block(label: str, chart: list[Content], now: str, top: str, right: list[Content], width: int) -> list[Content]:
-    lines = []
-    for row, bar in enumerate(chart):
-        scale = top if row == 0 else "0" if row == len(chart) - 1 else ""
-        left = Content.assemble(
-            (label.ljust(LABEL) if row == 0 else " " * LABEL, MUTED),
-            bar,
-            (f" {scale:<8}", MUTED),
-            f"{now:>9}" if row == 0 else "",
-        )
-        lines.append(columns(left, right[row] if row < len(right) else Content(""), width))
-    return lines
 
 
 def _chart(probes: Probes, gpu: Gpu, name: str, top: float | None, cells: int, rows: int) -> list[Content]:

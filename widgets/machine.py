@@ -11,12 +11,11 @@ from homeai.events import Sample
 from homeai.metrics.state import ProbeState
 from homeai.metrics.status import lately
 from widgets import charts
+from widgets.chart_lines import LABEL, MINUTE_NS, chart_lines
 from widgets.figures import ACCENT, MUTED, columns, size_of
 from widgets.gpu_lines import gpu_height, gpu_lines, gpu_piece
 
-MINUTE_NS = 60_000_000_000
 SCALE = "last minute, 0 to 100 %"
-_LABEL = 4
 
 
 def machine_height(probes: Mapping[str, ProbeState], rows: int) -> int:
@@ -44,7 +43,7 @@ def _host_lines(probes: Mapping[str, ProbeState], width: int, rows: int) -> list
     if rows == 1:
         # One share a line: the engine's beside the machine's processor, the screen's below it.
         in_use = Content(size_of(used, total))
-        room = width - _LABEL - 1 - in_use.cell_length - 2 - len(screen) - len(shares[1][1])
+        room = width - LABEL - 1 - in_use.cell_length - 2 - len(screen) - len(shares[1][1])
         cells = max(6, min(24, room))
         lines = [
             Content.assemble(("CPU ", MUTED), *_chart(cpu, "machine_percent", 100.0, cells, 1), f" {_now(cpu):>5}"),
@@ -58,10 +57,16 @@ def _host_lines(probes: Mapping[str, ProbeState], width: int, rows: int) -> list
         for words, name in (("engine ", "engine_rss_bytes"), ("this screen ", "program_rss_bytes"))
     ]
     return [
-        *_tall("CPU", _chart(cpu, "machine_percent", 100.0, cells, rows), _now(cpu), "100 %", of_core, width),
-        *_tall("RAM", _chart(memory, "used_bytes", total, cells, rows), units.size(used), units.size(total), resident,
-               width),
-    ]  # fmt: skip
+        *chart_lines("CPU", _chart(cpu, "machine_percent", 100.0, cells, rows), _now(cpu), "100 %", of_core, width),
+        *chart_lines(
+            "RAM",
+            _chart(memory, "used_bytes", total, cells, rows),
+            units.size(used),
+            units.size(total),
+            resident,
+            width,
+        ),
+    ]
 
 
 def machine_line(probes: Mapping[str, ProbeState], width: int, last: Content | None = None) -> Content:
@@ -100,20 +105,6 @@ def _pieces(probes: Mapping[str, ProbeState], cells: int) -> list[Content]:
         pieces.append(Content.assemble(("this screen ", MUTED), _of_core(cpu, "program")))
         pieces.append(Content.assemble(("engine ", MUTED), _of_core(cpu, "engine")))
     return pieces
-
-
-def _tall(label: str, chart: list[Content], now: str, top: str, shares: list[Content], width: int) -> list[Content]:
-    lines = []
-    for row, bar in enumerate(chart):
-        scale = top if row == 0 else "0" if row == len(chart) - 1 else ""
-        left = Content.assemble(
-            (label.ljust(_LABEL) if row == 0 else " " * _LABEL, MUTED),
-            bar,
-            (f" {scale:<8}", MUTED),
-            f"{now:>9}" if row == 0 else "",
-        )
-        lines.append(columns(left, shares[row] if row < len(shares) else Content(""), width))
-    return lines
 
 
 def _chart(probe: ProbeState | None, name: str, top: float | None, cells: int, rows: int) -> list[Content]:

@@ -41,6 +41,7 @@ from homeai.app.themes import DARK, LIGHT, TERMINAL
 from homeai.clock import now_ns
 from homeai.errors import HomeaiError
 from homeai.events import AnyFact, Ended, EngineEnded, LoadEnded, LoadFailed, Notice, Sampler, Submitted
+from homeai.metrics.context_now import context_now
 from homeai.metrics.state import SessionState
 from homeai.metrics.view import load_view, view
 from homeai.places import state_dir
@@ -48,7 +49,7 @@ from homeai.platform.jobs import can_suspend_job, suspend_job
 from widgets.ascii import AsciiOnly
 from widgets.figures import closing
 from widgets.foreign import on_one_line
-from widgets.panels import Frame, KeyWords
+from widgets.frame import Frame, KeyWords
 from widgets.prompt import Prompt
 from widgets.tabs import Tab
 
@@ -387,7 +388,8 @@ class HomeaiApp(App[int]):
         explained = self.explaining.of(state, chat.shown_id, now)
         why = None if explained is None else explained[1]
         load, sign = load_view(state, now), "" if self.replaying is None else "REPLAY"
-        return Frame(state, chat.shown_view(state, now), load, chat.place, titles, now, keys, why, sign)
+        shown, context = chat.shown_view(state, now), context_now(state, chat.answer_ids)
+        return Frame(state, shown, context, load, chat.place, titles, now, keys, why, sign)
 
     def _tabs(self, state: SessionState) -> tuple[Tab, ...]:
         if len(self.desk) == 1:

@@ -14,12 +14,16 @@ from textual.widgets import Static
 from homeai.app.commands import Keys, Situation, footer
 from homeai.events import Fault
 from homeai.metrics.state import SessionState
+from widgets.alert import alert_lines
 from widgets.conversation import Conversation
 from widgets.figures import MUTED, columns
+from widgets.frame import Frame, Kept
+from widgets.header import header_line
 from widgets.lines import Lines
-from widgets.panels import Frame, Kept, alert_lines, header_line, side_lines, strip_lines
+from widgets.narrow import strip_lines
 from widgets.prompt import Complete, Prompt, Submit
 from widgets.prose import Row
+from widgets.side import side_lines
 from widgets.tabs import Tab, tab_line
 
 LEAST_WIDTH, LEAST_HEIGHT = 40, 10
@@ -210,7 +214,8 @@ class ChatScreen(Screen[None]):
         alert.display = self._alert is not None
         if self._alert is not None:
             fault, tail = self._alert
-            alert.show(alert_lines(fault, self.query_one("#left").content_size.width - 4, tail))
+            around = alert.gutter.width + alert.styles.margin.width
+            alert.show(alert_lines(fault, self.query_one("#left").content_size.width - around, tail))
 
     def _draw_hint(self) -> None:
         words, lines = self._hint[0], self._hint_lines

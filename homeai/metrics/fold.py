@@ -45,6 +45,7 @@ from homeai.events import (
 )
 from homeai.metrics.machine import machine_use
 from homeai.metrics.ordered import Ordered
+from homeai.metrics.quantities.context_fill import context_used, others_held
 from homeai.metrics.series import Series
 from homeai.metrics.state import (
     AnswerState,
@@ -132,7 +133,9 @@ def _sitting(state: SessionState, fact: SessionStarted) -> SessionState:
     if state.sitting is None:
         return begun
     nothing = SessionState()
-    return replace(begun, engine=nothing.engine, load=nothing.load, waits=nothing.waits, probes=nothing.probes)
+    return replace(
+        begun, engine=nothing.engine, load=nothing.load, waits=nothing.waits, probes=nothing.probes, context_held=0
+    )
 
 
 # --- the engine and its model -----------------------------------------------------------------------------------------
@@ -157,6 +160,7 @@ def _engine_fact(state: SessionState, fact: EngineFact) -> SessionState:
             waits = _closed(_closed(waits, "load", fact.at_ns), "start", fact.at_ns)
     if not isinstance(fact, EngineReady):
         load = replace(load, loading=None, progress=None, resident=False)
+        state = replace(state, context_held=0)
     return _told_to_waiting(replace(state, engine=engine, load=load, waits=waits))
 
 
@@ -178,7 +182,7 @@ def _load_fact(state: SessionState, fact: LoadFact) -> SessionState:
         case LoadFailed():
             load = LoadState(loaded=load.loaded, attempt=load.attempt, failed=fact)
             waits = _closed(waits, "load", fact.at_ns)
-    return _told_to_waiting(replace(state, load=load, waits=waits))
+    return _told_to_waiting(replace(state, load=load, waits=waits, context_held=0))
 
 
 def _closed(waits: tuple[Wait, ...], kind: WaitKind, at_ns: int, *, finished: bool = False) -> tuple[Wait, ...]:
@@ -228,7 +232,15 @@ def _answer_fact(state: SessionState, fact: AnswerFact) -> SessionState:
         if answer.began is None:
             answer = _with_waits(answer, state)
     else:
+        had = context_used(answer) or 0
         answer = _told(answer, fact)
+        now = context_used(answer) or 0
+        held = now + fact.context_used_others if isinstance(fact, Tokenised) else state.context_held + now - had
+        if held != state.context_held:
+            state = replace(state, context_held=held)
+        if answer.tokenised is not None and (others := max(0, held - now)) != others_held(state, answer):
+            others_of = MappingProxyType(state.context_others | {answer.answer_id: others})
+            state = replace(state, context_others=others_of)
     return replace(state, answers=MappingProxyType(state.answers | {fact.answer_id: answer}))
 
 

@@ -268,5 +268,11 @@ class SessionState:
     answers: MappingProxyType[int, AnswerState] = field(default_factory=_nothing)
     """By id, in the order in which they first appeared."""
     probes: MappingProxyType[str, ProbeState] = field(default_factory=_nothing)
+    context_held: int = 0
+    """Cells of the context that all chats hold: what the engine counted at the newest tokenise, and what was computed
+    since. That it gave up old chats for want of room it tells with the next one."""
+    context_others: MappingProxyType[int, int] = field(default_factory=_nothing)
+    """By the id of each answer, the cells of them that other chats held when its newest fact came; left out where that
+    was what the engine counted at its tokenise."""
     ceilings: MappingProxyType[str, Ceilings] = field(default_factory=_nothing)
     """What this machine can do with a model, by the model's path."""

@@ -144,7 +144,7 @@ class AnswerView:
     context_used: int | None
     """Cells of the context that this chat holds."""
     context_others: int
-    """Cells that other chats held in the same context when this prompt was tokenised."""
+    """Cells that other chats hold in the same context; of an ended answer those that they held at its end."""
     context_size: int | None
     context_fill: float | None
     """0..1."""
@@ -194,6 +194,8 @@ def view(state: SessionState, answer_id: int, now_ns: int) -> AnswerView:
     first_token = ttft.METRIC.compute(answer)
     decode = decode_tps.METRIC.compute(answer)
     current = current_phase(answer)
+    used, others = context_fill.context_used(answer), context_fill.others_held(state, answer)
+    size = answer.tokenised.context if answer.tokenised is not None else None
     prompt = _prompt(answer)
     return AnswerView(
         answer_id=answer_id,
@@ -219,10 +221,10 @@ def view(state: SessionState, answer_id: int, now_ns: int) -> AnswerView:
         end_to_end_tps=end_to_end_tps.METRIC.compute(answer).value,
         gaps=_gaps(answer),
         prompt=prompt,
-        context_used=context_fill.context_used(answer),
-        context_others=answer.tokenised.context_used_others if answer.tokenised is not None else 0,
-        context_size=answer.tokenised.context if answer.tokenised is not None else None,
-        context_fill=context_fill.METRIC.compute(answer).value,
+        context_used=used,
+        context_others=others,
+        context_size=size,
+        context_fill=(used + others) / size if used is not None and size and size > 0 else None,
         kept=ended.context_used if ended is not None else None,
         queue_behind=answer.queued.behind if answer.queued is not None else (),
         engine_at=_at_work(state, answer) if live and current == "queue" else (),

@@ -19,7 +19,7 @@ from homeai.session.replay import Replay
 from homeai.settings import load
 from tests.app.stage import screen_text, until
 from tests.models.tiny import write_chat_model
-from widgets.panels import side_lines
+from widgets.side import side_lines
 
 SIZE = (120, 36)
 DEMO = Path(__file__).parents[2] / "homeai" / "demo.jsonl"

@@ -20,10 +20,12 @@ from homeai.events import (
     Sample,
     StopRequested,
 )
+from homeai.metrics.context_now import context_now
 from homeai.metrics.fold import fold_all
 from homeai.metrics.view import AnswerView, load_view, view
 from tests.metrics import stories
 from tests.metrics.stories import ms
+from widgets.alert import alert_lines
 from widgets.figures import (
     closing,
     doing_line,
@@ -33,9 +35,12 @@ from widgets.figures import (
     rough_span,
     rule,
 )
+from widgets.frame import Frame
+from widgets.header import header_line
 from widgets.machine import machine_line, machine_lines
-from widgets.panels import Frame, alert_lines, buffers_line, header_line, side_lines, strip_lines
+from widgets.narrow import strip_lines
 from widgets.phase_table import phase_lines, time_line_end
+from widgets.side import buffers_line, side_lines
 
 PREFILL = [*stories.session_facts(), *stories.prompt_facts()[:6]]
 WRITING = [*stories.session_facts(), *stories.prompt_facts(), *stories.writing_facts()[:12]]
@@ -62,7 +67,7 @@ MACHINE: list[AnyFact] = [
 def frame_of(facts: list[AnyFact], now_ms: float = 20_000, answer_id: int = 1) -> Frame:
     state = fold_all(facts)
     answer = view(state, answer_id, ms(now_ms)) if answer_id in state.answers else None
-    return Frame(state, answer, load_view(state, ms(now_ms)))
+    return Frame(state, answer, context_now(state, [answer_id]), load_view(state, ms(now_ms)))
 
 
 def answer_of(facts: list[AnyFact], now_ms: float = 20_000, answer_id: int = 1) -> AnswerView:

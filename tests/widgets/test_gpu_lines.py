@@ -15,8 +15,10 @@ from tests.metrics import stories
 from tests.metrics.stories import ms
 from tests.widgets.test_truth import frame_of
 from widgets.gpu_lines import gpu_height, gpu_lines, gpu_piece
+from widgets.header import header_line
 from widgets.machine import machine_height, machine_line, machine_lines, machine_pulse
-from widgets.panels import header_line, side_lines, strip_lines
+from widgets.narrow import strip_lines
+from widgets.side import side_lines
 
 GIB = 2**30
 FULL = {

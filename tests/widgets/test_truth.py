@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace as replace_frame
 
 import pytest
 from msgspec.structs import replace
@@ -21,15 +22,19 @@ from homeai.events import (
 )
 from homeai.explain import explain
 from homeai.explain.brief import brief
+from homeai.metrics.context_now import context_now
 from homeai.metrics.fold import fold_all
 from homeai.metrics.view import load_view, view
 from tests.metrics import stories
 from tests.metrics.stories import ms
 from widgets.figures import ago, context_line, doing_line, ending, progress_bar
+from widgets.frame import Frame, Kept, KeyWords
 from widgets.gaps_chart import gap_lines
+from widgets.header import header_line
 from widgets.machine import machine_lines
-from widgets.panels import Frame, Kept, KeyWords, header_line, side_lines, strip_lines
+from widgets.narrow import strip_lines
 from widgets.phase_table import phase_lines
+from widgets.side import side_lines
 from widgets.sums import first_token_sum, worked_out
 
 SESSION = stories.session_facts()
@@ -42,7 +47,8 @@ def frame_of(facts: Sequence[AnyFact], now_ms: float = 20_000, answer_id: int = 
     state = fold_all(facts)
     answer = view(state, answer_id, ms(now_ms)) if answer_id in state.answers else None
     more.setdefault("place", (1, 1))
-    return Frame(state, answer, load_view(state, ms(now_ms)), now_ns=ms(now_ms), keys=KEYS, **more)  # type: ignore[arg-type]
+    context, load = context_now(state, [answer_id]), load_view(state, ms(now_ms))
+    return Frame(state, answer, context, load, now_ns=ms(now_ms), keys=KEYS, **more)  # type: ignore[arg-type]
 
 
 def panel(frame: Frame, width: int = 56, height: int = 32) -> list[str]:
@@ -300,6 +306,16 @@ def test_the_context_counts_what_other_chats_hold() -> None:
     bar = line.split()[1]
     assert (bar.count("▤"), bar.count("▰"), bar.count("▱")) == (4, 11, 9)
     assert header_line(frame, 116).plain.endswith(" 2,524 of 4,096")
+
+
+def test_the_header_is_of_now_also_while_an_older_answer_is_looked_at() -> None:
+    second = [replace(fact, at_ns=fact.at_ns + ms(20_000)) for fact in stories.whole_answer(2)]
+    facts = [*WRITTEN, stories.ended(11424.7), *second[:-1], replace(second[-1], context_used=2100)]
+    frame = frame_of(facts, 60_000)
+    browsed = replace_frame(frame, context=context_now(frame.state, [1, 2]))
+    assert browsed.answer is not None
+    assert header_line(browsed, 116).plain.endswith(" 2,100 of 4,096")
+    assert context_line(browsed.answer, 13, 80).plain.endswith(" 1,924 of 4,096  47 %")
 
 
 def test_the_header_has_the_engines_state() -> None:

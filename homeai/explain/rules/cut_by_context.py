@@ -6,6 +6,7 @@ from homeai.explain.context import AnswerContext
 from homeai.explain.finding import Finding, Term
 from homeai.explain.rules import Rule
 from homeai.metrics.phases import does_not_fit
+from homeai.metrics.quantities.context_fill import others_held
 from homeai.units import count
 
 
@@ -22,7 +23,7 @@ def _find(context: AnswerContext) -> Finding | None:
         if refused
         else f"The answer ends after {count(written)} tokens: the context, {count(tokenised.context)} tokens, is full."
     )
-    others = tokenised.context_used_others
+    others = others_held(context.state, context.answer)
     if others:
         words += f" Other chats hold {count(others)} of them."
     return Finding(

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-from homeai.metrics.phases import cut_reason
+from homeai.metrics.phases import cut_reason, does_not_fit
 from homeai.metrics.quantities import Metric
 from homeai.metrics.quantity import Quantity, absent
-from homeai.metrics.state import AnswerState
+from homeai.metrics.state import AnswerState, SessionState
 
 
 def context_used(answer: AnswerState) -> int | None:
     """Return the tokens that this answer holds in the context: the engine's count at its end, else our own so far.
 
-    The newest token is sampled but not yet evaluated, so it holds no place.
+    The newest token is sampled but not yet evaluated, so it holds no place. A prompt that does not fit leaves what was
+    there before it.
     """
     if answer.ended is not None and answer.ended.context_used is not None:
         return answer.ended.context_used
     if answer.tokenised is None:
         return None
+    if does_not_fit(answer):
+        return answer.tokenised.cached
     evaluated = answer.evaluated or 0
     return answer.tokenised.reused + evaluated + max(0, answer.tokens.count - 1)
+
+
+def others_held(state: SessionState, answer: AnswerState) -> int:
+    """Return the cells of the context that other chats held when the answer's newest fact came."""
+    told = 0 if answer.tokenised is None else answer.tokenised.context_used_others
+    return state.context_others.get(answer.answer_id, told)
 
 
 def _compute(answer: AnswerState) -> Quantity:
@@ -34,6 +43,6 @@ METRIC = Metric(
     id="context_fill",
     label="context in use",
     unit="share",
-    formula="Tokens held in the context (prompt read + tokens written, and those of other chats in it) / its size.",
+    formula="Tokens held in the context (prompt read + written, and those of other chats at its tokenise) / its size.",
     compute=_compute,
 )

@@ -1,0 +1,53 @@
+"""The line above the conversation: name, model, where it runs, what the engine does, how full the context is."""
+
+from __future__ import annotations
+
+from textual.content import Content
+
+from homeai import units
+from homeai.metrics.alarms import placement_alarms
+from homeai.metrics.status import engine_word
+from widgets import charts
+from widgets.figures import ACCENT, MUTED, columns, load_line, model_words, placement
+from widgets.frame import ALARMING, Frame
+from widgets.why import ALARM
+
+NAME = "homeai"
+WORD = 8
+"""Cells of the engine's state: `starting`."""
+
+
+def header_line(frame: Frame, width: int) -> Content:
+    """Name, model, where it runs and what the engine does, and how full the context is."""
+    loaded = frame.state.load.loaded
+    resident = loaded is not None and frame.state.load.resident
+    engine = loaded.ended.engine if loaded is not None and resident else None
+    right = Content("")
+    if engine is not None:
+        word, context = engine_word(frame.state), frame.context
+        right = Content.styled(f"{placement(engine)} · {word}" if width >= 60 else word, MUTED)
+        if placement_alarms(frame.state):
+            right = Content.assemble((ALARM, ALARMING), right)
+        if width >= 100 and engine.context is not None:
+            # In a smaller window the strip has it. The word's room is kept, so that nothing before it moves.
+            right = right.pad_right(WORD - len(word))
+            if context is not None:
+                bar = f"{charts.meter(context.fill, 10)} " if width >= 112 else ""
+                words = f"{units.count(context.own + context.others)} of {units.count(context.size)}"
+                right = Content.assemble(right, ("  context ", MUTED), (bar, ACCENT), words)
+            else:
+                right = Content.assemble(right, (f"  context {units.count(engine.context)}", MUTED))
+    name = Content.assemble((NAME, f"bold {ACCENT}"), "   ")
+    if frame.sign:
+        name = Content.assemble(name, (f" {frame.sign} ", "bold reverse"), "   ")
+    room = width - right.cell_length - name.cell_length - 2
+    if loaded is not None and resident:
+        model = model_words(loaded.ended.model, room)
+    elif frame.load is not None and frame.load.running:
+        model = load_line(frame.load, room)
+    elif frame.state.session is None or frame.state.engine.phase == "starting":
+        model = Content.styled("starting …", MUTED)
+    else:
+        gone = ", the engine is gone" if engine_word(frame.state) == "gone" else ""
+        model = Content.styled(f"no model loaded{gone}", MUTED)
+    return columns(Content.assemble(name, model), right, width)

@@ -1,0 +1,89 @@
+"""The strip: the figures in three or four lines, for a window without room for the side panel."""
+
+from __future__ import annotations
+
+from textual.content import Content
+
+from homeai import units
+from homeai.metrics.view import AnswerView
+from widgets import charts
+from widgets.figures import (
+    ACCENT,
+    MUTED,
+    STRONG,
+    columns,
+    doing_line,
+    headline,
+    load_line,
+    progress_bar,
+    together_line,
+)
+from widgets.frame import Frame, misplaced_line, older_line
+from widgets.gaps_chart import gap_row
+from widgets.machine import machine_line, machine_pulse
+from widgets.sums import first_token_sum
+from widgets.why import why_line
+
+
+def strip_lines(frame: Frame, width: int, height: int = 3) -> list[Content]:
+    """The same in three lines, for a window without room for a panel; in a fourth one the machine."""
+    answer = frame.answer
+    machine = machine_line(frame.state.probes, width)
+    if answer is None:
+        first = Content.styled("The figures of your answers will stand here.", MUTED)
+        second = Content("")
+        if frame.load is not None and frame.load.running:
+            first = load_line(frame.load, width)
+            second = Content.styled(charts.meter(frame.load.fraction, width), ACCENT)
+        second = second or misplaced_line(frame, width)
+        return [first.truncate(width, ellipsis=True), second, machine, *([Content("")] if height > 3 else [])]
+    older = older_line(frame, width) if frame.place[0] != frame.place[1] else Content("")
+    first = (first_token_sum(answer, width) if width >= 60 else None) or headline(answer, width)
+    if older:
+        first = columns(headline(answer, width - older.cell_length - 2, short=True), older, width)
+    beside, misplaced = _beside_why(frame, width, pulse=height <= 3), misplaced_line(frame, width)
+    if misplaced and not (frame.why is not None and frame.why.alarm):
+        why = columns(misplaced, beside, width)
+    else:
+        why = machine if frame.why is None else why_line(frame.why, width, beside)
+    return [first, _second(frame, answer, width), why, *([machine] if height > 3 else [])]
+
+
+def _beside_why(frame: Frame, width: int, *, pulse: bool) -> Content:
+    """How busy the machine is, where it has no line of its own, and the key to the whole explanation."""
+    busy = machine_pulse(frame.state.probes) if pulse and width >= 60 else Content("")
+    key = Content.assemble((frame.keys.why, STRONG), (" why", MUTED)) if frame.keys.why and width >= 60 else Content("")
+    return Content.assemble(busy, "  " if busy and key else "", key)
+
+
+def _second(frame: Frame, answer: AnswerView, width: int) -> Content:
+    doing = doing_line(answer, width, frame.chats)
+    if answer.live and answer.phase != "decode":
+        bar = progress_bar(answer, 10) if width >= 60 else None
+        return doing if bar is None else columns(doing, bar, width)
+    if answer.stopping or not answer.tokens:
+        return doing
+    if answer.beside:
+        return columns(together_line(answer, width, frame.chats), _speed(answer), width)
+    return _gap_strip(answer, width)
+
+
+def _speed(answer: AnswerView) -> Content:
+    words, rate = ("writing ", answer.decode_live_tps) if answer.live else ("wrote ", answer.decode_tps)
+    return Content("") if rate is None else Content.assemble((words, MUTED), (units.rate(rate), STRONG))
+
+
+def _gap_strip(answer: AnswerView, width: int) -> Content:
+    """`wrote 14.8 tok/s   gaps ▂▂▃▂█▂▂ 66.1 ms, worst 210 ms   context 47 %`; the chart of them gets what is left."""
+    gaps = answer.gaps
+    if not gaps.bars_ns:
+        return Content.assemble(f"{units.count(answer.tokens)} tok  ", _speed(answer)).truncate(width, ellipsis=True)
+    speed = Content("") if width < 60 else Content.assemble(_speed(answer), "   ")
+    words = Content.assemble(" ", units.span(gaps.median_ns), (", worst ", MUTED), units.span(gaps.worst_ns))
+    fill = Content.assemble(("   context ", MUTED), units.percent(answer.context_fill))
+    room = width - speed.cell_length - len("gaps ") - words.cell_length - fill.cell_length
+    if room < 8:
+        fill, room = Content(""), room + fill.cell_length
+    if room < 8:
+        return Content.assemble(speed, words[1:]).truncate(width, ellipsis=True)
+    return Content.assemble(speed, ("gaps ", MUTED), gap_row(answer, room), words, fill)
