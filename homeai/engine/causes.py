@@ -7,6 +7,7 @@ import sys
 
 from homeai.events import Fault
 from homeai.platform import signal_name
+from homeai.units import percent
 
 EXIT_REFUSED = 69
 """The worker could not go on and has said why in a `Refused` (sysexits: service unavailable)."""
@@ -38,6 +39,8 @@ _PORTABLE = (
     'CMAKE_ARGS="-DGGML_NATIVE=OFF" pip install --force-reinstall --no-cache-dir llama-cpp-python==0.3.36'
 )
 _REINSTALL = "Install llama-cpp-python again, built for this machine's drivers; the README has the line for each."
+SHORT_OF_MEMORY = 0.1
+"""Below this share of free memory the system may have begun to end programs; readings are a second apart."""
 _LOG = "The engine's log has the details."
 
 _WINDOWS = {
@@ -53,12 +56,13 @@ _WINDOWS = {
 _WINDOWS_MISSING_LIBRARY = {0xC0000135, 0xC0000139, 0xC000007B}
 
 
-def explain(status: int, stderr_tail: str) -> Fault:
+def explain(status: int, stderr_tail: str, free_share: float | None = None) -> Fault:
     """Return what to tell about a worker that ended without being asked.
 
     Args:
         status: `Popen.returncode`: the exit code, a signal's number negated, or a Windows exception code.
         stderr_tail: The last lines it printed.
+        free_share: How much of the memory was free when it was last read, 0..1; None where that is not known.
     """
     if status & 0xFFFFFFFF in _WINDOWS_MISSING_LIBRARY or (status > 0 and _MISSING_LIBRARY.search(stderr_tail)):
         return Fault(
@@ -67,7 +71,9 @@ def explain(status: int, stderr_tail: str) -> Fault:
             help=_REINSTALL,
         )
     number = -status if status < 0 else _WINDOWS.get(status)
-    message, help = _of_exit(status, stderr_tail) if number is None else _of_signal(number, status, stderr_tail)
+    message, help = (
+        _of_exit(status, stderr_tail) if number is None else _of_signal(number, status, stderr_tail, free_share)
+    )
     return Fault(code="engine_died", message=message, help=help)
 
 
@@ -87,7 +93,7 @@ def explain_import(problem: BaseException, backend: str) -> Fault:
     return Fault(code="engine_import", message=message, help=help)
 
 
-def _of_signal(number: int, status: int, tail: str) -> tuple[str, str]:
+def _of_signal(number: int, status: int, tail: str, free_share: float | None) -> tuple[str, str]:
     """Return sentence and help for a death by this signal, or by its Windows counterpart."""
     name = f"signal {number}, {signal_name(number)}" if status < 0 else f"Windows error 0x{status & 0xFFFFFFFF:08X}"
     match number:
@@ -112,10 +118,24 @@ def _of_signal(number: int, status: int, tail: str) -> tuple[str, str]:
                 "Try again; when it repeats, try --cpu, another model, or the portable build of llama-cpp-python.",
             )
         case 9:
-            return f"The engine was killed, most likely by the system because memory ran out ({name}).", _SMALLER
+            return _killed(name, free_share)
         case 2 | 15:
             return f"The engine was ended by another program ({name}).", "Ask again to start it anew."
     return f"The engine died ({name}).", _LOG
+
+
+def _killed(name: str, free_share: float | None) -> tuple[str, str]:
+    again = "The next question starts it again."
+    if free_share is not None and free_share >= SHORT_OF_MEMORY:
+        return f"The engine was killed from outside ({name}); memory was not short: {percent(free_share)} free.", again
+    again += f" If that happens again: {_SMALLER[0].lower()}{_SMALLER[1:]}"
+    if free_share is None:
+        return f"The engine was killed from outside, perhaps by the system because memory ran out ({name}).", again
+    return (
+        f"The engine was killed, most likely by the system because memory ran out ({name}): {percent(free_share)} of "
+        "it was free.",
+        again,
+    )
 
 
 def _of_exit(code: int, tail: str) -> tuple[str, str]:

@@ -22,6 +22,13 @@ TAIL_LINE_LENGTH = 500
 """Characters of a line that the tail keeps; the file has the whole line."""
 
 _LONGEST_LINE = 16_384
+_OUR_ABORT = re.compile(
+    r"(graph_compute: ggml_backend_sched_graph_compute_async failed with error 1"
+    r"|process_ubatch: failed to compute graph, compute status: 1"
+    r"|decode: removing memory module entries for seq_id = .*"
+    r"|llama_decode: failed to decode, ret = 2)"
+)
+"""What llama.cpp prints of a computation that we broke off, as a stopped answer does: nothing failed."""
 _LINE_END = re.compile(rb"[\r\n]+")
 
 
@@ -59,10 +66,10 @@ class StderrLog:
 
     @property
     def tail(self) -> str:
-        """The last lines, an unfinished one included."""
+        """The last lines, an unfinished one included; what is printed of a stopped answer is left out."""
         with self._lock:
             last = printable(self._unfinished.decode(errors="replace"))[:TAIL_LINE_LENGTH]
-            return "\n".join((*self._tail, last) if last else self._tail)
+            return "\n".join((*self._tail, last) if last and not _OUR_ABORT.fullmatch(last.strip()) else self._tail)
 
     def close(self) -> None:
         """Write an unfinished last line and close the file. What comes later reaches the tail only."""
@@ -75,7 +82,8 @@ class StderrLog:
 
     def _keep(self, lines: list[str]) -> None:
         if lines:
-            self._tail.extend(line[:TAIL_LINE_LENGTH] for line in lines[-TAIL_LINES:])
+            told = [line for line in lines if not _OUR_ABORT.fullmatch(line.strip())]
+            self._tail.extend(line[:TAIL_LINE_LENGTH] for line in told[-TAIL_LINES:])
             self._append("\n".join(lines) + "\n")
 
     def _append(self, text: str) -> None:

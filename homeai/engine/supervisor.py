@@ -72,14 +72,22 @@ class Supervisor:
         generation: Number of this worker in its session, from 1.
         on_fact: Gets every fact, stamps shifted to our clock, in order, on this worker's threads. It must be quick.
         log_file: Where the worker's stderr goes; None keeps only the last lines, for `EngineEnded.stderr_tail`.
+        free_share: Says how much of the memory was free when it was last read, 0..1; None where that is not known.
     """
 
     def __init__(
-        self, backend: str, *, generation: int, on_fact: Callable[[AnyFact], None], log_file: Path | None = None
+        self,
+        backend: str,
+        *,
+        generation: int,
+        on_fact: Callable[[AnyFact], None],
+        log_file: Path | None = None,
+        free_share: Callable[[], float | None] = lambda: None,
     ) -> None:
         self.generation = generation
         self._backend = backend
         self._on_fact = on_fact
+        self._free_share = free_share
         self._log = StderrLog(log_file)
         self._commands: queue.SimpleQueue[AnyCommand | None] = queue.SimpleQueue()
         self._process: subprocess.Popen[bytes] | None = None
@@ -200,7 +208,7 @@ class Supervisor:
         ended_by_us = status is None or status in (-15, -9, 1)
         if self._given_up is not None and ended_by_us:
             return self._given_up
-        return None if status is None else explain(status, self._log.tail)
+        return None if status is None else explain(status, self._log.tail, self._free_share())
 
     def _signal(self, end: Callable[[subprocess.Popen[bytes]], None]) -> None:
         with self._lock:

@@ -50,6 +50,24 @@ def test_every_end_has_its_cause_and_a_help(status: int, tail: str, code: str, w
 
 
 @pytest.mark.parametrize(
+    ("free_share", "words", "not_said", "help_words"),
+    [
+        (None, "perhaps by the system", "most likely", "smaller model"),
+        (0.02, "most likely by the system because memory ran out", "perhaps", "smaller model"),
+        (0.6, "memory was not short: 60 % free", "ran out", "starts it again"),
+    ],
+)
+def test_a_kill_is_put_down_to_memory_only_where_it_was_short(
+    free_share: float | None, words: str, not_said: str, help_words: str
+) -> None:
+    fault = explain(-9, "", free_share)
+    assert words in fault.message
+    assert not_said not in fault.message
+    assert help_words in fault.help
+    assert "The next question starts it again." in fault.help
+
+
+@pytest.mark.parametrize(
     ("problem", "words"),
     [
         (ModuleNotFoundError("No module named 'llama_cpp'", name="llama_cpp"), "package llama_cpp is not installed"),

@@ -31,6 +31,23 @@ def test_control_characters_are_shown_and_never_sent_on(tmp_path: Path) -> None:
     assert (tmp_path / "engine.log").read_text().splitlines() == log.tail.splitlines()
 
 
+def test_the_tail_says_nothing_of_a_stopped_answer_and_the_file_does(tmp_path: Path) -> None:
+    log = StderrLog(tmp_path / "engine.log")
+    log.feed(
+        b"loading\n"
+        b"graph_compute: ggml_backend_sched_graph_compute_async failed with error 1\n"
+        b"process_ubatch: failed to compute graph, compute status: 1\n"
+        b"decode: removing memory module entries for seq_id = 0, pos = [416, +inf)\n"
+        b"llama_decode: failed to decode, ret = 2\n"
+        b"llama_decode: failed to decode, ret = -3\n"
+        b"llama_decode: failed to decode, ret = 2"
+    )
+    assert log.tail.splitlines() == ["loading", "llama_decode: failed to decode, ret = -3"]
+    log.close()
+    assert log.tail.splitlines() == ["loading", "llama_decode: failed to decode, ret = -3"]
+    assert "ret = 2" in (tmp_path / "engine.log").read_text()
+
+
 def test_the_tail_is_short_and_its_lines_too() -> None:
     log = StderrLog(None)
     log.feed(b"".join(b"line %d\n" % number for number in range(1000)))

@@ -21,8 +21,9 @@ from homeai.engine.llamacpp.native import ABORTED, DECODED, NO_SLOT, Run
 from homeai.engine.llamacpp.plan import Budget, Share, plan
 from homeai.engine.llamacpp.prompting import MadePrompt
 from homeai.engine.llamacpp.sampling import TokenChooser
+from homeai.engine.llamacpp.too_long import too_long
 from homeai.engine.wire import Ask
-from homeai.errors import ContextError, HomeaiError
+from homeai.errors import HomeaiError
 from homeai.events import (
     Began,
     Channel,
@@ -41,7 +42,6 @@ from homeai.events import (
 )
 from homeai.options import EngineOptions
 from homeai.platform.paging import major_faults
-from homeai.units import count
 
 PROGRESS_NS = 250_000_000
 """Progress inside a long chunk is told this often."""
@@ -61,6 +61,7 @@ class Scheduler:
         self._context = loaded.context
         self._vocabulary = loaded.model.vocabulary
         self._rolls_back = loaded.model.rolls_back
+        self._context_trained = loaded.model.context_trained
         self._emit = emit
         self._decode_first = options.decode_first
         self._pool = SlotPool(loaded.context, options.sequences)
@@ -210,7 +211,7 @@ class Scheduler:
         self._emit(tokenised)
         if not fits:
             chooser.close()
-            fault = _does_not_fit(len(ids), size).fault
+            fault = too_long(request.messages, len(ids), size, self._context_trained).fault
             self._emit(Ended(at_ns=now_ns(), answer_id=request.answer_id, finish_reason="error", fault=fault))
             self._lap(TEXT, ())
             return
@@ -502,11 +503,3 @@ class Scheduler:
                 cpu_ns=answer.cpu_ns - answer.decode_cpu_ns if len(answer.sampled) > 1 else None,
             )
         )
-
-
-def _does_not_fit(prompt_tokens: int, context: int) -> ContextError:
-    return ContextError(
-        f"The prompt is {count(prompt_tokens)} tokens long and the context holds {count(context)}.",
-        code="context_full",
-        help="Shorten it, start a new chat, or start homeai with a larger --context.",
-    )

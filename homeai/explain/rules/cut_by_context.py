@@ -40,8 +40,20 @@ def _find(context: AnswerContext) -> Finding | None:
             Term("held by other chats", others, "tokens"),
             Term("context", tokenised.context, "tokens"),
         ),
-        try_this="A larger --context N, or a new chat.",
+        try_this=_help(context, refused),
     )
+
+
+def _help(context: AnswerContext, refused: bool) -> str:
+    ended, tokenised, model = context.answer.ended, context.answer.tokenised, context.model
+    if refused and ended is not None and ended.fault is not None and ended.fault.help:
+        return ended.fault.help
+    most = model.context_trained if model is not None else None
+    if tokenised is None or not most:
+        return "A new chat, or homeai started again with a larger --context."
+    if most <= tokenised.context:
+        return "A new chat: this model takes no larger context."
+    return f"A new chat, or homeai started again with a larger --context: this model takes up to {most}."
 
 
 RULE = Rule("cut_by_context", "answer", "Prompt and answer together did not fit into the context.", _find)
