@@ -8,17 +8,19 @@ from homeai.events import Fault
 from widgets.figures import MUTED, STRONG
 from widgets.foreign import on_one_line, shown
 
+MOST = 8
+"""Lines of an alert; the engine's last words get what is left of them, at most two."""
+
 
 def alert_lines(fault: Fault, width: int, tail: str = "") -> list[Content]:
     """What went wrong, what to do, and the last words of the engine where it left some."""
-    lines = Content.assemble(("✗ ", "bold $error"), (on_one_line(fault.message), STRONG)).wrap(max(10, width))[:3]
+    lines = Content.assemble(("✗ ", "bold $error"), (on_one_line(fault.message), STRONG)).wrap(max(10, width))
     if fault.help:
-        lines += [
-            Content.assemble("  ", line) for line in Content(on_one_line(fault.help)).wrap(max(10, width - 2))[:2]
-        ]
-    for line in _last_words(tail)[-2:]:
+        lines += [Content.assemble("  ", line) for line in Content(on_one_line(fault.help)).wrap(max(10, width - 2))]
+    room = min(2, MOST - len(lines))
+    for line in _last_words(tail)[-room:] if room > 0 else ():
         lines.append(Content.styled(f"  {shown(line)}", MUTED).truncate(width, ellipsis=True))
-    return lines
+    return lines[:MOST]
 
 
 def _last_words(tail: str) -> list[str]:

@@ -13,7 +13,7 @@ from homeai.metrics.view import AnswerView
 from widgets import charts
 from widgets.figures import ACCENT, MUTED, STRONG, rule
 from widgets.foreign import middle_cut, on_one_line
-from widgets.gaps_chart import gap_lines
+from widgets.gaps_chart import gap_lines, scale_words
 
 MARK = 2
 LABEL = 28
@@ -44,9 +44,11 @@ def table(groups: Sequence[Group], answer: AnswerView | None, width: int, focus:
     figures: list[Figure] = []
     label = min(LABEL, max(12, width - MARK - VALUE - 2))
     for group in groups:
-        lines += [Content(""), rule(group.title, width)] if lines else [rule(group.title, width)]
-        if group.name == "gaps" and answer is not None and answer.gaps.bars_ns:
-            lines += gap_lines(answer, width, CHART_ROWS)
+        drawn = answer if group.name == "gaps" and answer is not None and answer.gaps.bars_ns else None
+        title = rule(group.title, width, scale_words(drawn.gaps) if drawn is not None else "")
+        lines += [Content(""), title] if lines else [title]
+        if drawn is not None:
+            lines += gap_lines(drawn, width, CHART_ROWS)
         for figure in group.figures:
             places.append(len(lines))
             lines.append(_line(figure, label, width, in_focus=len(figures) == focus))

@@ -69,8 +69,8 @@ def placement(engine: EngineFacts) -> str:
 
 
 def model_words(model: ModelFacts, width: int) -> Content:
-    """`SmolLM2-135M-Instruct · Q4_1 · 92.0 MiB`; a long name loses its middle first, then what follows it."""
-    name, details = model.name, [units.size(model.size_bytes)]
+    """`SmolLM2-135M-Instruct · Q4_1 · file 93.8 MiB`; a long name loses its middle first, then what follows it."""
+    name, details = model.name, [f"file {units.size(model.size_bytes)}"]
     if model.quant:
         details.insert(0, on_one_line(model.quant))
         # Most files are named after their quantisation: once is enough.
@@ -116,7 +116,9 @@ def doing_line(view: AnswerView, width: int, chats: Mapping[int, str] = _NO_CHAT
             longer = f"{text}, {units.span(view.stop_latency_ns)} after the key"
             text = longer if len(longer) <= width else text
         elif view.finish_reason == "error" and view.fault is not None:
-            text += f": {on_one_line(view.fault.message)}"
+            # Cut in the middle it would say something else; the alert has all of it.
+            longer = f"{text}: {on_one_line(view.fault.message)}"
+            text = longer if Content(longer).cell_length <= width else text
     return Content(text).truncate(width, ellipsis=True)
 
 
@@ -165,9 +167,13 @@ def ending(view: AnswerView) -> str:
     where = f" while {PHASE_WORDS[view.phase]}" if view.phase in PHASE_WORDS and view.phase != "decode" else ""
     prompt = view.prompt
     if view.phase == "prefill" and prompt is not None and prompt.total:
-        where = f" while reading: {units.count(prompt.done)} of {units.count(prompt.total)} read"
-        if prompt.done and view.kept is not None and view.kept >= prompt.reused + prompt.done:
-            where += ", kept for next time"
+        whole_kept = prompt.done > 0 and view.kept is not None and view.kept >= prompt.reused + prompt.done
+        if prompt.lost_at is not None:
+            kept = f"{units.count(prompt.done)} of it" if whole_kept else "none of it"
+            where = f" while reading: about {units.count(prompt.lost_at)} of {units.count(prompt.total)}, {kept} kept"
+        else:
+            where = f" while reading: {units.count(prompt.done)} of {units.count(prompt.total)} read"
+            where += ", kept for next time" if whole_kept else ""
     match view.finish_reason:
         case "stop":
             return "finished"

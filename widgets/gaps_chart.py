@@ -43,7 +43,20 @@ def gap_lines(answer: AnswerView, width: int, rows: int, *, marks: bool = True) 
     for row, line in enumerate(drawn):
         axis = units.span(top) if row == 0 else units.span(gaps.median_ns) if row == median_row else ""
         lines.append(Content.assemble((line, ACCENT), (axis.rjust(AXIS), MUTED)))
-    return [*lines, *([_marks(bars, shared, gaps, top)] if marks else []), gap_words(gaps, width)]
+    below = _marks(bars, shared, gaps, top) if marks else Content("")
+    words = gap_words(gaps, width)
+    if _CUT in below.plain:
+        legends = (f"   {_CUT} longer than {units.span(top)}", f"   {_CUT} longer")
+        fitting = (legend for legend in legends if words.cell_length + len(legend) <= width)
+        words = Content.assemble(words, (next(fitting, ""), MUTED))
+    return [*lines, *([below] if marks else []), words]
+
+
+def scale_words(gaps: GapsView) -> str:
+    """What the two numbers beside the chart are: `axis: median and 2 × median`."""
+    if not gaps.bars_ns or not gaps.median_ns:
+        return ""
+    return f"axis: the median, {scale_ns(gaps) // gaps.median_ns} × the median"
 
 
 def gap_words(gaps: GapsView, width: int) -> Content:

@@ -21,8 +21,13 @@ from widgets.figures import (
 from widgets.frame import Frame, misplaced_line, older_line
 from widgets.gaps_chart import gap_row
 from widgets.machine import machine_line, machine_pulse
-from widgets.sums import first_token_sum
+from widgets.sums import first_token_sum, total_sum
 from widgets.why import why_line
+
+LEAST_CHART = 8
+"""Cells of a chart of gaps; in fewer it says nothing."""
+SUM_FROM = 56
+"""Cells from which on the first line is a sum; in fewer the two main figures have to do."""
 
 
 def strip_lines(frame: Frame, width: int, height: int = 3) -> list[Content]:
@@ -38,7 +43,9 @@ def strip_lines(frame: Frame, width: int, height: int = 3) -> list[Content]:
         second = second or misplaced_line(frame, width)
         return [first.truncate(width, ellipsis=True), second, machine, *([Content("")] if height > 3 else [])]
     older = older_line(frame, width) if frame.place[0] != frame.place[1] else Content("")
-    first = (first_token_sum(answer, width) if width >= 60 else None) or headline(answer, width)
+    # Of an answer that ended the line below it says when its first token came: here, where all of its time went.
+    sum_of = first_token_sum if answer.live else total_sum
+    first = (sum_of(answer, width) if width >= SUM_FROM else None) or headline(answer, width)
     if older:
         first = columns(headline(answer, width - older.cell_length - 2, short=True), older, width)
     beside, misplaced = _beside_why(frame, width, pulse=height <= 3), misplaced_line(frame, width)
@@ -74,16 +81,31 @@ def _speed(answer: AnswerView) -> Content:
 
 
 def _gap_strip(answer: AnswerView, width: int) -> Content:
-    """`wrote 14.8 tok/s   gaps ▂▂▃▂█▂▂ 66.1 ms, worst 210 ms   context 47 %`; the chart of them gets what is left."""
+    """`wrote 14.8 tok/s   gaps ▂▂▃▂█▂▂ 66.1 ms, worst 210 ms   context 47 %`; the chart of them gets what is left.
+
+    Where other chats hold some of the context, whose share is what says more than the chart.
+    """
     gaps = answer.gaps
     if not gaps.bars_ns:
         return Content.assemble(f"{units.count(answer.tokens)} tok  ", _speed(answer)).truncate(width, ellipsis=True)
     speed = Content("") if width < 60 else Content.assemble(_speed(answer), "   ")
     words = Content.assemble(" ", units.span(gaps.median_ns), (", worst ", MUTED), units.span(gaps.worst_ns))
-    fill = Content.assemble(("   context ", MUTED), units.percent(answer.context_fill))
-    room = width - speed.cell_length - len("gaps ") - words.cell_length - fill.cell_length
-    if room < 8:
-        fill, room = Content(""), room + fill.cell_length
-    if room < 8:
-        return Content.assemble(speed, words[1:]).truncate(width, ellipsis=True)
-    return Content.assemble(speed, ("gaps ", MUTED), gap_row(answer, room), words, fill)
+    left = width - speed.cell_length - len("gaps ") - words.cell_length
+    shares = _context_shares(answer)
+    for fill in shares:
+        if left - fill.cell_length >= LEAST_CHART:
+            return Content.assemble(speed, ("gaps ", MUTED), gap_row(answer, left - fill.cell_length), words, fill)
+    if answer.context_others and left - shares[-1].cell_length >= -1:
+        return Content.assemble(speed, ("gaps", MUTED), words, shares[-1])
+    if left >= LEAST_CHART:
+        return Content.assemble(speed, ("gaps ", MUTED), gap_row(answer, left), words)
+    return Content.assemble(speed, words[1:]).truncate(width, ellipsis=True)
+
+
+def _context_shares(answer: AnswerView) -> list[Content]:
+    """How full the context is, and by whom where others hold some of it; the longest words first."""
+    if not answer.context_others or not answer.context_size or answer.context_used is None:
+        return [Content.assemble(("   context ", MUTED), units.percent(answer.context_fill))]
+    own, others = (units.percent(held / answer.context_size) for held in (answer.context_used, answer.context_others))
+    words = Content.assemble(("this chat ", MUTED), own, (", others ", MUTED), others)
+    return [Content.assemble(("   context: ", MUTED), words), Content.assemble("   ", words)]

@@ -107,7 +107,8 @@ def _note(row: PhaseRow, view: AnswerView, room: int) -> str:
         case "tokenise" if row.tokens is not None:
             return f"{units.count(row.tokens)} tok"
         case "prefill" | "decode" if row.tokens is not None:
-            return _work_note(row, room)
+            lost_at = view.prompt.lost_at if view.prompt is not None and row.name == "prefill" else None
+            return _work_note(row, room) if lost_at is None else _lost_note(lost_at, row.of_tokens, room)
     return ""
 
 
@@ -139,6 +140,11 @@ def _work_note(row: PhaseRow, room: int) -> str:
         return f"{done} tok{rate}"
     of = f"{done} of {units.count(row.of_tokens)}"
     return next((note for note in (f"{of} tok{rate}", f"{of}{rate}") if len(note) <= room), f"{of} tok")
+
+
+def _lost_note(lost_at: int, of_tokens: int | None, room: int) -> str:
+    of = f"about {units.count(lost_at)} of {units.count(of_tokens)}"
+    return f"{of} tok" if len(of) + 4 <= room else of
 
 
 def _span(row: PhaseRow) -> str:

@@ -21,6 +21,7 @@ from widgets.figures import (
     columns,
     context_line,
     doing_line,
+    ending,
     headline,
     load_line,
     progress_bar,
@@ -29,7 +30,7 @@ from widgets.figures import (
 )
 from widgets.foreign import on_one_line
 from widgets.frame import Frame, Kept, older_line
-from widgets.gaps_chart import gap_lines
+from widgets.gaps_chart import gap_lines, scale_words
 from widgets.machine import SCALE, machine_height, machine_lines
 from widgets.phase_table import LABEL, phase_lines
 from widgets.sums import worked_out
@@ -133,6 +134,10 @@ def _doing(frame: Frame, answer: AnswerView, width: int) -> list[Content]:
     bar = progress_bar(answer, width)
     line = doing_line(answer, width, frame.chats)
     if bar is None:
+        if not answer.live and answer.fault is not None and not answer.shared:
+            told = Content(f"{ending(answer)}: {on_one_line(answer.fault.message)}").wrap(width)
+            if len(told) == 2:
+                return [words.stylize_before(MUTED) for words in told]
         return [line.stylize_before(MUTED), together_line(answer, width, frame.chats)]
     return [line, bar]
 
@@ -140,7 +145,7 @@ def _doing(frame: Frame, answer: AnswerView, width: int) -> list[Content]:
 def _gaps(answer: AnswerView, width: int, plan: _Plan, now_ns: int, kept: Kept) -> list[Content]:
     moment = now_ns // SLOW_NS if answer.live else -1
     return [
-        rule("gaps between tokens", width),
+        rule("gaps between tokens", width, scale_words(answer.gaps) if plan.gap_rows > 1 else ""),
         *kept.lines(
             "gaps",
             (answer.answer_id, moment, answer.gaps.n > 0, width, plan.gap_rows),
@@ -158,7 +163,7 @@ def _why(frame: Frame, width: int, plan: _Plan, kept: Kept) -> list[Content]:
 def _model(frame: Frame, width: int) -> list[Content]:
     """How the model that is in memory came there; as many lines whatever is known of it."""
     loaded, load = frame.state.load.loaded, frame.load
-    lines = [rule("model", width)]
+    lines = [rule("model", width, "sizes in memory")]
     if loaded is None or load is None or load.running or load.fault is not None:
         words = load_line(load, width) if load is not None and load.running else Content.styled("none loaded", MUTED)
         lines.append(words)

@@ -103,11 +103,14 @@ def cautions(left: AnswerState, right: AnswerState) -> tuple[str, ...]:
     models = [answer.load.ended.model.path for answer in (left, right) if answer.load is not None]
     if len(set(models)) > 1:
         words.append("The models are different ones.")
-    read = (left.evaluated, right.evaluated)
-    if None not in read and _far(read[0] or 0, read[1] or 0):
-        words.append(f"{count(read[0])} and {count(read[1])} tokens had to be read: compare the rates, not the waits.")
+    new = [
+        None if answer.tokenised is None else answer.tokenised.prompt - answer.tokenised.reused
+        for answer in (left, right)
+    ]
+    if new[0] is not None and new[1] is not None and _far(new[0], new[1]):
+        words.append(f"{count(new[0])} and {count(new[1])} tokens had to be read: compare the rates, not the waits.")
     depth = [
-        0 if answer.tokenised is None else answer.tokenised.prompt + answer.tokens.count // 2
+        0 if answer.tokenised is None or not answer.tokens.count else answer.tokenised.prompt + answer.tokens.count // 2
         for answer in (left, right)
     ]
     if all(depth) and _far(*depth) and abs(depth[0] - depth[1]) >= _DEEP:

@@ -11,10 +11,11 @@ from typing import Any, Literal, TypeAlias
 
 from homeai.events import EngineFacts, EngineReady, Parts, Placement, Sampler
 from homeai.metrics.machine_figures import machine_words
-from homeai.metrics.phases import PhaseName, cut_reason, decode_parts, phases, prefill_parts
+from homeai.metrics.phases import PhaseName, cut_reason, decode_parts, phases, prefill_parts, reading_lost_at
 from homeai.metrics.quantities import metrics
 from homeai.metrics.quantity import Basis, Quantity, Unit
 from homeai.metrics.state import AnswerState
+from homeai.units import count
 
 FigureUnit: TypeAlias = Unit | Literal["count", "words"]
 
@@ -156,11 +157,14 @@ def _gap_count(answer: AnswerState) -> Figure:
 def _tokens(answer: AnswerState, reason: str) -> tuple[Figure, ...]:
     tokenised, tokens = answer.tokenised, answer.tokens
     prompt = None if tokenised is None else tokenised.prompt
+    read = "Those that were read for this answer."
+    if (lost_at := reading_lost_at(answer)) is not None:
+        read += f" It was cut short at about {count(lost_at)}; what a step had not finished is lost."
     reused = None if tokenised is None else tokenised.reused
     return (
         _known("tokens.prompt", "prompt", prompt, "tokens", "All tokens of the prompt: the chat so far.", reason),
         _known("tokens.reused", "reused", reused, "tokens", "Those found in the cache and not read again.", reason),
-        _known("tokens.evaluated", "read", answer.evaluated, "tokens", "Those that were read for this answer.", reason),
+        _known("tokens.evaluated", "read", answer.evaluated, "tokens", read, reason),
         _known("tokens.output", "written", tokens.count, "tokens", "Every token chosen, the end token too.", reason),
         _known("tokens.reasoning", "of it thinking", tokens.reasoning, "tokens", "Written before the answer.", reason),
     )
@@ -191,7 +195,7 @@ def _model(answer: AnswerState, reason: str) -> tuple[Figure, ...]:
     return (
         _known("model.name", "name", _of(source, "name"), "words", "As its own header or its file says.", reason),
         _known("model.path", "file", _of(source, "path"), "words", "Where it lies on this machine.", reason),
-        _known("model.size_bytes", "size", _of(source, "size_bytes"), "bytes", "Of the file.", reason),
+        _known("model.size_bytes", "size of the file", _of(source, "size_bytes"), "bytes", "On the disk.", reason),
         _told("model.params", "parameters", _of(model, "params"), "count",
               "The numbers that the model consists of.", model, reason),
         _told("model.quant", "quantisation", _of(model, "quant"), "words",
@@ -238,9 +242,9 @@ def _device(index: int, device: Placement, reason: str) -> list[Figure]:
     path = f"engine.devices.{index}"
     figures = [_known(f"{path}.layers", f"{device.name}: layers", device.layers, "count", "Layers on it.", reason)]
     for name, label, words in (
-        ("model_bytes", "weights", "What the model's numbers take there."),
-        ("kv_bytes", "cache", "What the context's cache takes there."),
-        ("compute_bytes", "work", "What the engine needs there to compute."),
+        ("model_bytes", "weights in memory", "What the model's numbers take there."),
+        ("kv_bytes", "cache in memory", "What the context's cache takes there."),
+        ("compute_bytes", "work in memory", "What the engine needs there to compute."),
     ):
         value = getattr(device, name)
         figures.append(_told(f"{path}.{name}", f"{device.name}: {label}", value, "bytes", words, device, reason))

@@ -103,6 +103,14 @@ def does_not_fit(answer: AnswerState) -> bool:
     return answer.ended.finish_reason == "context" or (fault is not None and fault.code == "context_full")
 
 
+def reading_lost_at(answer: AnswerState) -> int | None:
+    """Return about how far an answer had read when it was cut short inside a chunk, which is lost with the cut."""
+    inside = answer.chunk_progress
+    if answer.ended is None or inside is None or current_phase(answer) != "prefill":
+        return None
+    return inside.done if inside.done > (answer.evaluated or 0) else None
+
+
 def prefill_parts(answer: AnswerState) -> tuple[Parts | None, str]:
     """Return what the prefill was spent on, or the reason why that is not known."""
     span = phases(answer, _last_stamp(answer))["prefill"].span

@@ -22,7 +22,7 @@ from homeai.metrics.gaps import (
 )
 from homeai.metrics.load_view import LoadView, load_of, load_view
 from homeai.metrics.ordered import Ordered
-from homeai.metrics.phases import Phase, PhaseName, current_phase, phases
+from homeai.metrics.phases import Phase, PhaseName, current_phase, phases, reading_lost_at
 from homeai.metrics.quantities import (
     context_fill,
     decode_tps,
@@ -83,6 +83,8 @@ class PromptView:
     """Some iterations also served other answers: the rate is a wall rate."""
     estimated: bool = False
     """`done`, and the rate before the first chunk's end, are the engine's estimate from inside a chunk."""
+    lost_at: int | None = None
+    """Of an answer that was cut short inside a chunk: about how far it had read. What is beyond `done` is lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,4 +324,5 @@ def _prompt(answer: AnswerState) -> PromptView | None:
         chunks=prefill.chunks if prefill is not None else 0,
         shared=prefill is not None and prefill.shared,
         estimated=estimated,
+        lost_at=reading_lost_at(answer),
     )

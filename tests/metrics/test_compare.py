@@ -88,8 +88,11 @@ def test_it_never_claims_more_than_one_answer_each_can_say() -> None:
 def test_what_makes_two_answers_hard_to_compare_is_said() -> None:
     stopped = answer_of(stories.stopped_in_prefill())
     told = cautions(stopped, WHOLE)
-    assert told[0] == "The left one was cut short: stopped in prefill."
-    assert told[1].startswith("256 and 604 tokens had to be read")
+    assert told == ("The left one was cut short: stopped in prefill.", ONE_EACH), "both had 604 tokens to read"
+    short = [replace(fact, prompt=1240) if isinstance(fact, Tokenised) else fact for fact in stories.whole_session()]
+    told = cautions(stopped, answer_of(short))
+    assert told[1] == "604 and 40 tokens had to be read: compare the rates, not the waits."
+    assert not any("written behind" in words for words in told), "the left one wrote nothing"
     assert (
         cautions(WHOLE, answer_of([*stories.session_facts(), stories.submitted(5)]))[0] == "The right one still runs."
     )

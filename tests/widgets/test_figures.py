@@ -240,9 +240,9 @@ def named(name: str) -> ModelFacts:
 @pytest.mark.parametrize(
     ("name", "width", "words"),
     [
-        ("SmolLM2-135M-Instruct.Q4_1", 60, "SmolLM2-135M-Instruct · Q4_1 · 93.8 MiB"),
-        ("smollm2-135m-instruct-q4_1", 60, "smollm2-135m-instruct · Q4_1 · 93.8 MiB"),
-        ("A" * 80, 40, "AAAAAAAAAAAAAA…AAAAAAA · Q4_1 · 93.8 MiB"),
+        ("SmolLM2-135M-Instruct.Q4_1", 60, "SmolLM2-135M-Instruct · Q4_1 · file 93.8 MiB"),
+        ("smollm2-135m-instruct-q4_1", 60, "smollm2-135m-instruct · Q4_1 · file 93.8 MiB"),
+        ("A" * 80, 40, "AAAAAAAAAAA…AAAAA · Q4_1 · file 93.8 MiB"),
         ("A" * 80, 20, "AAAAAAAAAAAAA…AAAAAA"),
     ],
 )
@@ -257,7 +257,7 @@ def test_a_model_is_named_once_and_gives_way(name: str, width: int, words: str) 
 
 def test_the_header_holds_name_model_place_and_context() -> None:
     line = header_line(frame_of(stories.whole_session()), 116).plain
-    assert line.startswith("homeai   Tiny · Q4_1 · 93.8 MiB  ")
+    assert line.startswith("homeai   Tiny · Q4_1 · file 93.8 MiB  ")
     assert line.endswith("  CPU, 2 threads · ready     context ▰▰▰▰▰▱▱▱▱▱ 1,924 of 4,096")
     assert len(line) == 116
     assert header_line(frame_of(stories.whole_session()), 100).plain.endswith(" · ready     context 1,924 of 4,096")

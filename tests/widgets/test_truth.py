@@ -23,19 +23,21 @@ from homeai.events import (
 from homeai.explain import explain
 from homeai.explain.brief import brief
 from homeai.metrics.context_now import context_now
+from homeai.metrics.contract import contract
+from homeai.metrics.details import details
 from homeai.metrics.fold import fold_all
 from homeai.metrics.view import load_view, view
 from tests.metrics import stories
 from tests.metrics.stories import ms
-from widgets.figures import ago, context_line, doing_line, ending, progress_bar
+from widgets.figures import ago, closing, context_line, doing_line, ending, progress_bar
 from widgets.frame import Frame, Kept, KeyWords
-from widgets.gaps_chart import gap_lines
+from widgets.gaps_chart import gap_lines, scale_words
 from widgets.header import header_line
 from widgets.machine import machine_lines
 from widgets.narrow import strip_lines
 from widgets.phase_table import phase_lines
 from widgets.side import side_lines
-from widgets.sums import first_token_sum, worked_out
+from widgets.sums import first_token_sum, total_sum, worked_out
 
 SESSION = stories.session_facts()
 READING = [*SESSION, *stories.prompt_facts()[:6]]
@@ -159,6 +161,36 @@ def test_after_a_stop_it_says_what_was_done_and_whether_it_was_kept() -> None:
     assert ending(forgotten) == "stopped while reading: 256 of 604 read"
 
 
+@pytest.mark.parametrize(
+    ("done", "words"), [(0, "about 130 of 604, none of it kept"), (256, "about 390 of 604, 256 of it kept")]
+)
+def test_after_a_stop_inside_a_chunk_it_says_how_far_it_was_and_what_of_it_was_kept(done: int, words: str) -> None:
+    before = stories.stopped_in_prefill() if done else [f for f in stories.stopped_in_prefill() if f != READING[-1]]
+    inside = ChunkProgress(at_ns=ms(2150), answer_id=1, done=done + 130 + 4 * (done > 0), total=604)
+    end = replace(stories.ended(2203, "cancelled"), context_used=1200 + done)
+    facts = [*before[:-1], inside, end]
+    answer = frame_of(facts).answer
+    assert answer is not None
+    assert ending(answer) == f"stopped while reading: {words}"
+    assert closing(answer).plain == f"stopped while reading: {words} · 0 tokens"
+    assert doing_line(answer, 60).plain == f"stopped while reading: {words}"
+    assert words.split(",")[0] in row(facts, "prefill")
+    state = fold_all(facts)
+    read = next(f for group in details(state.answers[1]) for f in group.figures if f.path == "tokens.evaluated")
+    assert (read.value, contract(state, 1)["tokens"]["evaluated"]) == (done, done)
+    assert words.split(" of ")[0] in read.help
+
+
+def test_a_failure_is_told_whole_or_left_to_the_alert() -> None:
+    message = "The engine was ended from outside (signal 9), most likely by the system, for want of memory"
+    for told, shown in ((message, True), (message * 2, False)):
+        died = Fault(code="engine_died", message=told)
+        frame = frame_of([*stories.died_while_writing()[:-1], replace(stories.died_while_writing()[-1], fault=died)])
+        lines = panel(frame)
+        assert (" ".join(lines[3:5]) == f"failed: {told}", "failed" in lines) == (shown, not shown)
+        assert not any(line.endswith("…") for line in lines[:6])
+
+
 def test_a_failed_answer_says_why_where_it_is_looked_at_later() -> None:
     died = frame_of(stories.died_while_writing()).answer
     assert died is not None
@@ -177,6 +209,7 @@ def test_median_and_worst_are_marked_and_the_place_of_the_worst_is_said() -> Non
     assert marks.strip() == "▲"
     assert marks.index("▲") == top.index("█")
     assert words == "median 66.0 ms   ▲ worst 256 ms at token 61"
+    assert scale_words(answer.gaps) == "axis: the median, 2 × the median"
 
 
 @pytest.mark.parametrize(
@@ -192,6 +225,8 @@ def test_the_scale_widens_where_many_gaps_are_long(long_ones: int, top: str, med
     lines = [line.plain for line in gap_lines(answer, 120, 2)]
     assert lines[0].endswith(top)
     assert lines[median_row].endswith("10.0 ms")
+    cut = sum(gap > float(top.split()[0]) * 1e6 for gap in answer.gaps.bars_ns)
+    assert (f"▴ longer than {top}" in lines[-1]) == ("▴" in lines[-2]) == (cut > 1)
 
 
 def test_a_steady_stream_has_no_mark() -> None:
@@ -227,9 +262,9 @@ def test_steps_computed_together_with_others_are_marked() -> None:
 @pytest.mark.parametrize(
     ("width", "words"),
     [
-        (80, "first token 2.31 s = prefill 2.31 (604 tok, 261/s) + rest 0.00"),
-        (60, "first token 2.31 s = prefill 2.31 (604 tok) + rest 0.00"),
-        (50, "first token 2.31 s = prefill 2.31 + rest 0.00"),
+        (80, "first token 2.31 s = prefill 2.31 s (604 tok, 261/s) + rest 0.00 s"),
+        (60, "first token 2.31 s = prefill 2.31 s (604 tok) + rest 0.00 s"),
+        (50, "first token 2.31 s = prefill 2.31 s + rest 0.00 s"),
         (40, None),
     ],
 )
@@ -247,7 +282,7 @@ def test_what_took_a_part_of_the_wait_has_its_own_term() -> None:
     assert answer is not None
     line = first_token_sum(answer, 90)
     assert line is not None
-    assert line.plain.startswith("first token 495.0 ms = load 131.0 + rest 364.0")
+    assert line.plain.startswith("first token 495.0 ms = load 131.0 ms + rest 364.0 ms")
 
 
 def _shifted(facts: Sequence[AnyFact], by_ms: float) -> list[AnyFact]:
@@ -258,7 +293,7 @@ def test_the_main_figures_are_worked_out_with_their_own_numbers() -> None:
     answer = frame_of([*WRITTEN, stories.ended(11424.7)]).answer
     assert answer is not None
     assert [line.plain for line in worked_out(answer, 90)] == [
-        "first token 2.31 s = prefill 2.31 (604 tok, 261/s) + rest 0.00",
+        "first token 2.31 s = prefill 2.31 s (604 tok, 261/s) + rest 0.00 s",
         "read 261 tok/s = 604 new tokens / 2.31 s",
         "wrote 14.8 tok/s = (121 tokens - 1) / 8.11 s",
         "in all 11.6 tok/s = 121 tokens / 10.4 s, waiting included",
@@ -274,7 +309,9 @@ def test_the_strip_is_sum_stream_and_why_with_the_key_to_the_rest_and_where_ther
     state = fold_all(facts)
     frame = frame_of(facts, why=brief(state.answers[1], explain(state, 1)))
     lines = [line.plain for line in strip_lines(frame, 76)]
-    assert lines[0] == "first token 2.31 s = prefill 2.31 (604 tok, 261/s) + rest 0.00"
+    assert lines[0] == "total 10.42 s = prefill 2.31 s + decode 8.11 s + rest 0.00 s"
+    live = frame_of(facts[:-1])
+    assert strip_lines(live, 76)[0].plain == "first token 2.31 s = prefill 2.31 s (604 tok, 261/s) + rest 0.00 s"
     assert lines[1].startswith("wrote 14.8 tok/s   gaps ▄")
     assert lines[1].endswith(" 66.0 ms, worst 256 ms   context 47 %")
     assert lines[2] == "why: 604 new tokens to read; written one by one           CPU  98 %  F10 why"
@@ -284,6 +321,23 @@ def test_the_strip_is_sum_stream_and_why_with_the_key_to_the_rest_and_where_ther
     assert "CPU" not in high[2]
     assert high[3].startswith("CPU ")
     assert high[3].endswith("engine n/a")
+
+
+@pytest.mark.parametrize(
+    ("width", "words"),
+    [
+        (100, "total 10.42 s = prefill 2.31 s (604 tok, 261/s) + decode 8.11 s (121 tok, 14.8/s) + rest 0.00 s"),
+        (80, "total 10.42 s = prefill 2.31 s (604 tok) + decode 8.11 s (121 tok) + rest 0.00 s"),
+        (76, "total 10.42 s = prefill 2.31 s + decode 8.11 s + rest 0.00 s"),
+        (56, "10.42 s = prefill 2.31 s + decode 8.11 s + rest 0.00 s"),
+        (50, None),
+    ],
+)
+def test_the_total_is_a_sum(width: int, words: str | None) -> None:
+    answer = frame_of([*WRITTEN, stories.ended(11424.7)]).answer
+    assert answer is not None
+    line = total_sum(answer, width)
+    assert (None if line is None else line.plain) == words
 
 
 def test_an_older_answer_is_said_to_be_one() -> None:
@@ -306,6 +360,10 @@ def test_the_context_counts_what_other_chats_hold() -> None:
     bar = line.split()[1]
     assert (bar.count("▤"), bar.count("▰"), bar.count("▱")) == (4, 11, 9)
     assert header_line(frame, 116).plain.endswith(" 2,524 of 4,096")
+    # 1,924 and 600 of 4,096 cells: 47.0 and 14.6 %.
+    assert strip_lines(frame, 100)[1].plain.endswith(" 66.0 ms, worst 256 ms   context: this chat 47 %, others 15 %")
+    strip = "wrote 14.8 tok/s   gaps 66.0 ms, worst 256 ms   this chat 47 %, others 15 %"
+    assert strip_lines(frame, 76)[1].plain == strip
 
 
 def test_the_header_is_of_now_also_while_an_older_answer_is_looked_at() -> None:

@@ -36,7 +36,8 @@ def _find(context: AnswerContext) -> Finding | None:
         words=words,
         terms=(
             Term("prompt", tokenised.prompt, "tokens"),
-            Term("written", written, "tokens"),
+            # The last token is chosen and never put into the context, which has no place for it.
+            Term("written, without the last one", max(0, written - 1), "tokens"),
             Term("held by other chats", others, "tokens"),
             Term("context", tokenised.context, "tokens"),
         ),
