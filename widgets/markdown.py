@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from textual.content import Content, Span
 
+from homeai.markdown_rows import keep_every_cell
 from widgets.blocks import Block
 from widgets.foreign import on_one_line, shown
 from widgets.prose import MUTED, Part, Row, Rule, Table, plain
@@ -50,7 +51,7 @@ def _parser() -> MarkdownIt:
 
     parser = MarkdownIt("commonmark", {"html": False, "maxNesting": DEEPEST})
     # Definitions of links, and notes that look like them, would not be seen.
-    return parser.enable(["table", "strikethrough"]).disable("reference")
+    return keep_every_cell(parser.enable(["table", "strikethrough"]).disable("reference"))
 
 
 @dataclass(slots=True)

@@ -12,6 +12,7 @@ from functools import cache
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from homeai.markdown_rows import keep_every_cell
 from homeai.units import printable
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def _parser() -> MarkdownIt:
 
     parser = MarkdownIt("commonmark", {"html": False, "maxNesting": DEEPEST})
     # Definitions of links would not be seen.
-    parser.enable(["table", "strikethrough"]).disable("reference")
+    keep_every_cell(parser.enable(["table", "strikethrough"]).disable("reference"))
     for name, rule in {
         "image": _image,
         "link_open": _nothing,

@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -139,7 +139,6 @@ def test_links_say_where_they_would_lead(markdown: str, shown: str) -> None:
 @given(st.lists(st.sampled_from([*PIECES, "]: ", "```", "~~~", "\n\n", "    ", " ", ' "', "# "]), max_size=14))
 def test_no_word_is_lost(pieces: list[str]) -> None:
     text = "".join(f"{piece}word{number}x" for number, piece in enumerate(pieces))
-    assume("|-|" not in text)  # a row's surplus cells are no part of a Markdown table
     shown = "".join(checked(prose(text)).words)
     assert [f"word{number}x" for number in range(len(pieces)) if f"word{number}x" not in shown] == []
 

@@ -97,5 +97,5 @@ def test_readings_of_the_machine_are_facts_of_the_session(session: tuple[Session
     stop = start_sampling(own)
     recorder.wait_for(Sample, count=6)
     stop()
-    assert {sample.probe for sample in recorder.of(Sample)} >= {"cpu", "disk", "memory"}
-    assert set(own.state.probes) >= {"cpu", "disk", "memory"}
+    assert {sample.probe for sample in recorder.of(Sample)} == {"cpu", "disk", "memory"}
+    assert set(own.state.probes) == {"cpu", "disk", "memory"}
