@@ -59,10 +59,27 @@ def _run(arguments: list[str], entered_at_ns: int) -> int:
         name, *arguments = arguments
     else:
         raise _unknown(arguments[0])
+    from homeai.errors import HomeaiError
+
     command = import_module(f"homeai.cli.{name}")
-    parsed = command.parser().read(arguments)
+    try:
+        parsed = command.parser().read(arguments)
+    except HomeaiError:
+        late = next((at for at, word in enumerate(arguments) if word in COMMANDS), None)
+        if name != "dashboard" or late is None:
+            raise
+        raise _command_comes_first(arguments, late) from None
     status: int = command.run(parsed, entered_at_ns)
     return status
+
+
+def _command_comes_first(arguments: list[str], late: int) -> Exception:
+    import shlex
+
+    from homeai.errors import UsageError
+
+    line = shlex.join(["homeai", arguments[late], *arguments[:late], *arguments[late + 1 :]])
+    return UsageError(f'The command "{arguments[late]}" has to come first.', code="usage", help=f"Try {line}")
 
 
 def _unknown(word: str) -> Exception:

@@ -127,7 +127,7 @@ def _table(entries: list[Entry]) -> str:
         )
         for entry in entries
     ]
-    heading = ("id", "date", "title", "model", "answers", "first token", "tok/s", "size", "")
+    heading = ("id", "date", "title", "model", "answers", "median wait", "median tok/s", "size", "")
     return table(heading, rows, right=(4, 5, 6, 7))
 
 

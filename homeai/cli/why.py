@@ -6,10 +6,14 @@ import argparse
 import json
 import shutil
 import textwrap
+from typing import TYPE_CHECKING
 
 from homeai.cli.console import write
 from homeai.cli.parser import Parser
 from homeai.errors import UsageError
+
+if TYPE_CHECKING:
+    from homeai.journal.entries import Entry
 
 SUMMARY = "says why a recorded answer took as long as it did, with the sums"
 
@@ -48,7 +52,8 @@ def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:  # noqa: ARG0
     if not colon or not (number.isascii() and number.isdigit()):
         name, number = arguments.session, ""
     with Library(data_dir(), cache_dir()) as library:
-        state = library.read(library.find(name)).state
+        entry = library.find(name)
+        state = library.read(entry).state
     if not state.answers:
         raise UsageError("That session has no answer.", code="no_answer")
     answer_id = int(number) if number else max(state.answers)
@@ -59,8 +64,16 @@ def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:  # noqa: ARG0
         write(json.dumps(explained_contract(state, answer_id), allow_nan=False) + "\n")
         return 0
     text = as_text(explain(state, answer_id)) or "Nothing was recorded that could explain it."
-    write(_wrapped(text))
+    write(_wrapped(f"{_which(entry, list(state.answers), answer_id)}\n\n{text}"))
     return 0
+
+
+def _which(entry: Entry, answers: list[int], answer_id: int) -> str:
+    from homeai.journal.library import SHORT_ID
+
+    last = ", the last one" if answer_id == max(answers) and len(answers) > 1 else ""
+    title = f' "{entry.title}"' if entry.title else ""
+    return f"Answer {answer_id} of {len(answers)}{last}, session {entry.id[:SHORT_ID]}{title}"
 
 
 def _wrapped(text: str) -> str:

@@ -52,7 +52,11 @@ def test_version(homeai: Homeai, flag: str) -> None:
         (["Why is the sky blue?"], 'To ask something: homeai ask "..."'),
         (["qwen3.gguf"], "homeai --model FILE"),
         (["--modle", "x"], 'homeai has no flag "--modle". Did you mean "--model"?'),
-        (["--threads", "4", "ask"], "unrecognized arguments: ask"),
+        (
+            ["--threads", "4", "ask", "hi there"],
+            "The command \"ask\" has to come first. Try homeai ask --threads 4 'hi there'",
+        ),
+        (["--threads", "4", "aks"], "unrecognized arguments: aks"),
         (["chat", "--plian"], 'homeai chat has no flag "--plian". Did you mean "--plain"?'),
         (["models", "extra"], "unrecognized arguments: extra"),
         (["config", "--json", "--path"], "not allowed with"),

@@ -17,8 +17,12 @@ def recorded(homeai: Homeai) -> Homeai:
 def test_the_last_answer_of_the_last_session(recorded: Homeai) -> None:
     done = recorded.run("why")
     assert done.status == 0, done.err
-    assert done.out.startswith("Waited ")
+    which, headline, *_ = (" ".join(part.split()) for part in done.out.split("\n\n"))
+    assert which.startswith("Answer 2 of 2, the last one, session ")
+    assert which.endswith('"tokens=30 prompt=900 prefill_rate=1000 rate=100"')
+    assert headline.startswith("Waited ")
     assert recorded.run("why", "last:2").out == done.out
+    assert recorded.run("why", "last:1").out.startswith("Answer 1 of 2, session ")
 
 
 def test_one_answer_by_its_number_with_its_sum(recorded: Homeai) -> None:
