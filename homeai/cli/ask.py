@@ -89,7 +89,7 @@ def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:
         except Interrupted:
             _tell_failure(result, HomeaiError("Stopped before the model was asked.", code="cancelled"))
             raise
-        except Exception as problem:
+        except Exception as problem:  # whatever it is, who reads JSON gets an object; it goes on to the top
             # Of a standard output that fails too, which changes nothing: the object was what could not be written.
             _tell_failure(result, HomeaiError(f"Something unexpected happened: {problem}"))
             raise

@@ -80,7 +80,7 @@ def install(
             test = verify()
             if problem := _problem(build, test):
                 raise HomeaiError(problem, code="setup_failed", help=f"All that the build printed is in {log_file}.")
-        except BaseException as problem:
+        except BaseException as problem:  # also Ctrl+C: what was installed before has to come back
             kept.restore()
             if isinstance(problem, HomeaiError):
                 back = "What was installed before is back." if kept.names else "Nothing is installed, as before."
@@ -146,7 +146,7 @@ def _run(build: Build, words: Sequence[str], log_file: Path, progress: Progress)
         with process:
             try:
                 _follow(process.stdout, log, progress)
-            except BaseException:
+            except BaseException:  # also Ctrl+C: the build must not go on alone
                 process.kill()
                 raise
         return process.returncode

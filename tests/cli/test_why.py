@@ -19,7 +19,7 @@ def test_the_last_answer_of_the_last_session(recorded: Homeai) -> None:
     assert done.status == 0, done.err
     which, headline, *_ = (" ".join(part.split()) for part in done.out.split("\n\n"))
     assert which.startswith("Answer 2 of 2, the last one, session ")
-    assert which.endswith('"tokens=30 prompt=900 prefill_rate=1000 rate=100"')
+    assert '"tokens=30 prompt=900 prefill_rate=1000' in which
     assert headline.startswith("Waited ")
     assert recorded.run("why", "last:2").out == done.out
     assert recorded.run("why", "last:1").out.startswith("Answer 1 of 2, session ")

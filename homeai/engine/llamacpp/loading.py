@@ -114,7 +114,7 @@ def load(request: Load, emit: Emit, log: LogTail) -> Loaded:
         if header.plan is not None:
             refuse_what_cannot_fit(header.plan, places, model, request, wanted)
         context = _create_context(model, request, wanted, log)
-    except BaseException:
+    except BaseException:  # whatever it is, the model's memory is given back
         model.close()
         raise
     if wanted not in (context.size, model.context_trained):
