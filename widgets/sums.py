@@ -79,7 +79,7 @@ def worked_out(view: AnswerView, width: int) -> list[Content]:
     if view.decode_tps is not None and not view.live:
         writing = (
             f"wrote {units.rate(view.decode_tps)} = ({units.count(view.tokens)} tokens - 1) / "
-            f"{units.span(spans['decode'])}"
+            f"{units.span((view.tokens - 1) * 1e9 / view.decode_tps)}"
         )
     if view.end_to_end_tps is not None:
         whole = (
