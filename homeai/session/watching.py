@@ -82,6 +82,15 @@ class Watch:
                 yield _notice(finding.code, finding.message, finding.help)
 
 
+def free_share(state: SessionState) -> float | None:
+    """How much of the memory was free when it was last read, 0..1; None where that is not known."""
+    memory = state.probes.get("memory")
+    if memory is None or not memory.last.values.get("total_bytes"):
+        return None
+    free = memory.last.values.get("available_bytes")
+    return None if free is None else free / memory.last.values["total_bytes"]
+
+
 def _title(key: str, names: Mapping[str, str]) -> str:
     gpu = key.partition(" ")[2].removesuffix("_*")
     return names.get(f"{gpu}_name") or gpu.replace("gpu_", "GPU ")

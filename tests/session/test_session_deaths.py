@@ -21,6 +21,7 @@ from homeai.events import (
     LoadFailed,
     LoadStarted,
     Notice,
+    Sample,
     Sampler,
     Text,
     Tokens,
@@ -199,3 +200,15 @@ def test_no_worker_outlives_a_parent_that_was_killed(script: str) -> None:
         parent.kill()
         parent.wait()
     assert eventually(lambda: not lives(worker), within_s=2.0)
+
+
+def test_a_kill_is_put_down_to_memory_only_by_the_last_reading_of_it(start: Start) -> None:
+    for free, cause in ((0.02, "most likely by the system because memory ran out"), (0.6, "memory was not short")):
+        session, recorder = start()
+        recorder.wait_for(LoadEnded)
+        values = {"available_bytes": free * 1e9, "total_bytes": 1e9}
+        session.record(Sample(at_ns=1, probe="memory", took_ns=1, values=values))
+        os.kill(recorder.of(EngineReady)[0].pid, 9)
+        ended = recorder.wait_for(EngineEnded, within_s=2.0)
+        assert ended.fault is not None
+        assert cause in ended.fault.message
