@@ -53,10 +53,10 @@ def gap_lines(answer: AnswerView, width: int, rows: int, *, marks: bool = True) 
 
 
 def scale_words(gaps: GapsView) -> str:
-    """What the two numbers beside the chart are: `axis: median and 2 × median`."""
+    """What the two numbers beside the chart are: `axis: median, 2 × median`."""
     if not gaps.bars_ns or not gaps.median_ns:
         return ""
-    return f"axis: the median, {scale_ns(gaps) // gaps.median_ns} × the median"
+    return f"axis: median, {scale_ns(gaps) // gaps.median_ns} × median"
 
 
 def gap_words(gaps: GapsView, width: int) -> Content:

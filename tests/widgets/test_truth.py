@@ -209,7 +209,7 @@ def test_median_and_worst_are_marked_and_the_place_of_the_worst_is_said() -> Non
     assert marks.strip() == "▲"
     assert marks.index("▲") == top.index("█")
     assert words == "median 66.0 ms   ▲ worst 256 ms at token 61"
-    assert scale_words(answer.gaps) == "axis: the median, 2 × the median"
+    assert scale_words(answer.gaps) == "axis: median, 2 × median"
 
 
 @pytest.mark.parametrize(
