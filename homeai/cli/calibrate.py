@@ -6,7 +6,8 @@ import argparse
 import json
 from typing import TYPE_CHECKING, Any
 
-from homeai.cli.console import Interrupted, Passing, say, write
+from homeai.cli.console import say, write
+from homeai.cli.measuring import Telling, measured, origin
 from homeai.cli.parser import Parser
 from homeai.cli.signals import Signals
 
@@ -63,11 +64,7 @@ def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:
         unwritten = problem
     if arguments.json:
         told = {
-            "schema": 1,
-            "model": {"name": model.name, "path": str(model.path), "size_bytes": model.size_bytes},
-            "machine": place.machine,
-            "build": place.build,
-            "took_ms": (now_ns() - entered_at_ns) / 1e6,
+            **origin(model, place, now_ns() - entered_at_ns),
             "written": None if unwritten is not None else str(file),
             **_object(found, loaded),
         }
@@ -88,40 +85,20 @@ def _measured(settings: Settings, model: ModelFile, signals: Signals) -> tuple[C
     from homeai.lab.calibrate import BUDGET_S, calibrate
     from homeai.places import log_dir
 
-    say(f"homeai: Measuring {model.name} for about {BUDGET_S:.0f} s. Ctrl-C stops it and changes nothing.")
-    telling = _Telling()
-    with signals.told_to(telling.stop):
-        try:
-            return calibrate(settings, model, tell=telling.take, log_file=log_dir() / "engine.log")
-        except Interrupted:
-            telling.end()
-            say("homeai: Stopped; nothing was changed.")
-            raise
-        finally:
-            telling.end()
+    telling, log_file = _Telling(), log_dir() / "engine.log"
+    return measured(
+        model, BUDGET_S, signals, telling, lambda: calibrate(settings, model, tell=telling.take, log_file=log_file)
+    )
 
 
-class _Telling:
+class _Telling(Telling):
     """The progress on stderr, in one line that is written over."""
-
-    def __init__(self) -> None:
-        self._passing = Passing()
-        self._signal = 0
-
-    def stop(self, number: int) -> None:
-        """End at the next progress; called in a signal handler."""
-        self._signal = number
 
     def take(self, progress: Progress) -> None:
         """Show it; raises `Interrupted` once a signal came."""
-        if self._signal:
-            raise Interrupted(self._signal)
+        self.go_on()
         left = f", about {progress.left_s:.0f} s left" if progress.done else ""
-        self._passing.show(f"{progress.what}{left}")
-
-    def end(self) -> None:
-        """Leave an empty line."""
-        self._passing.clear()
+        self.passing.show(f"{progress.what}{left}")
 
 
 def _table(found: Ceilings) -> str:

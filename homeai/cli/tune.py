@@ -7,7 +7,8 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from homeai.cli.console import Interrupted, Passing, say, write
+from homeai.cli.console import say, write
+from homeai.cli.measuring import Telling, measured, origin
 from homeai.cli.parser import Parser
 from homeai.cli.signals import Signals
 
@@ -60,11 +61,7 @@ def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:
     written = file if unwritten is None and any(verdict.decided for verdict in verdicts) else None
     if arguments.json:
         told = {
-            "schema": 1,
-            "model": {"name": model.name, "path": str(model.path), "size_bytes": model.size_bytes},
-            "machine": place.machine,
-            "build": place.build,
-            "took_ms": (now_ns() - entered_at_ns) / 1e6,
+            **origin(model, place, now_ns() - entered_at_ns),
             "written": None if written is None else str(written),
             **_object(verdicts),
         }
@@ -82,17 +79,14 @@ def _measured(settings: Settings, model: ModelFile, quick: bool, signals: Signal
     from homeai.places import log_dir
 
     budget_s = QUICK_BUDGET_S if quick else BUDGET_S
-    say(f"homeai: Measuring {model.name} for about {budget_s:.0f} s. Ctrl-C stops it and changes nothing.")
-    telling = _Telling()
-    with signals.told_to(telling.stop):
-        try:
-            return tune(settings, model, budget_s=budget_s, tell=telling.take, log_file=log_dir() / "engine.log")
-        except Interrupted:
-            telling.end()
-            say("homeai: Stopped; nothing was changed.")
-            raise
-        finally:
-            telling.end()
+    telling, log_file = _Telling(), log_dir() / "engine.log"
+    return measured(
+        model,
+        budget_s,
+        signals,
+        telling,
+        lambda: tune(settings, model, budget_s=budget_s, tell=telling.take, log_file=log_file),
+    )
 
 
 def _write_down(file: Path, place: Place, verdicts: Sequence[Verdict]) -> OSError | None:
@@ -123,37 +117,27 @@ def _outcome(verdicts: Sequence[Verdict]) -> str:
     return f"From now on this model runs with {' and '.join(changed)}; homeai config shows it."
 
 
-class _Telling:
+class _Telling(Telling):
     """The progress on stderr: a line for each setting, and on a terminal one below that is written over."""
 
     def __init__(self) -> None:
-        self._passing = Passing()
+        super().__init__()
         self._key = ""
-        self._signal = 0
-
-    def stop(self, number: int) -> None:
-        """End at the next progress; called in a signal handler."""
-        self._signal = number
 
     def take(self, progress: Progress) -> None:
         """Show it; raises `Interrupted` once a signal came."""
-        if self._signal:
-            raise Interrupted(self._signal)
+        self.go_on()
         if not progress.key:
-            self._passing.show("loading the model and trying its speed ...")
+            self.passing.show("loading the model and trying its speed ...")
             return
         if progress.key != self._key:
             self._key = progress.key
-            self._passing.clear()
+            self.passing.clear()
             say(f"homeai: Comparing {progress.key} ...")
-        self._passing.show(
+        self.passing.show(
             f"{progress.key} {progress.shown}, run {progress.run} of {progress.runs}, "
             f"about {progress.left_s:.0f} s left"
         )
-
-    def end(self) -> None:
-        """Leave an empty line."""
-        self._passing.clear()
 
 
 def _answer_ms(verdict: Verdict) -> tuple[float, float]:
