@@ -170,6 +170,15 @@ async def play(pilot: Pilot[Any], *facts: AnyFact) -> None:
     await pilot.pause()
 
 
+async def asked(pilot: Pilot[Any], *facts: AnyFact) -> StagedApp:
+    """Ask, and play what followed; the question's own fact comes with the story."""
+    app = await ready(pilot)
+    await pilot.press("x", "enter")
+    await until(pilot, lambda: app.played.asked)
+    await play(pilot, *facts)
+    return app
+
+
 def screen_text(pilot: Pilot[Any]) -> str:
     """What is on the screen now, as lines of text."""
     return "\n".join(strip.text for strip in pilot.app.screen._compositor.render_strips())

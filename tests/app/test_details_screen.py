@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
-from textual.pilot import Pilot
 
 from homeai import units
 from homeai.app.details_screen import DetailsScreen
 from homeai.events import AnyFact, Expected, StopRequested
 from homeai.metrics.contract import contract
 from homeai.metrics.quantities import metrics
-from tests.app.stage import StagedApp, play, ready, screen_text, until
+from tests.app.stage import StagedApp, asked, play, screen_text, until
 from tests.metrics import stories
 from tests.metrics.stories import ms
 
@@ -26,15 +23,6 @@ STORIES: dict[str, list[AnyFact]] = {
     ],
     "died": [*stories.prompt_facts(), *stories.writing_facts()[:14], stories.ended(6600, "error", fault=stories.DIED)],
 }
-
-
-async def asked(pilot: Pilot[Any], *facts: AnyFact) -> StagedApp:
-    """Ask, and play what followed; the question's own fact comes with the story."""
-    app = await ready(pilot)
-    await pilot.press("x", "enter")
-    await until(pilot, lambda: app.played.asked)
-    await play(pilot, *facts)
-    return app
 
 
 def rows_by_group(shown: str) -> dict[str, dict[str, str]]:
@@ -162,16 +150,6 @@ async def test_earlier_answers_are_reached_inside_it_and_outside() -> None:
         await until(pilot, lambda: "answer 2 of 2" in screen_text(pilot) and "100 tok/s" in screen_text(pilot))
         await pilot.press("escape")
         await until(pilot, lambda: "wrote  100 tok/s" in screen_text(pilot))
-
-
-async def test_without_an_answer_it_says_so() -> None:
-    app = StagedApp(*stories.session_facts())
-    async with app.run_test(size=(80, 24)) as pilot:
-        await ready(pilot)
-        await pilot.press("f5")
-        await until(pilot, lambda: "No answer yet" in screen_text(pilot))
-        await pilot.press("down", "end", "alt+left", "escape")
-        await until(pilot, lambda: not isinstance(app.screen, DetailsScreen))
 
 
 async def test_what_was_expected_stands_beside_what_happened() -> None:

@@ -3,29 +3,19 @@
 from __future__ import annotations
 
 from time import monotonic, sleep
-from typing import Any
 
 import pytest
-from textual.pilot import Pilot
 
 from homeai.app.explaining import Explaining
 from homeai.app.why_screen import WhyScreen
-from homeai.events import AnyFact, Calibrated, Expected
+from homeai.events import Calibrated, Expected
 from homeai.metrics.fold import fold_all
-from tests.app.stage import StagedApp, play, ready, screen_text, until
+from tests.app.stage import StagedApp, asked, play, screen_text, until
 from tests.explain.scenes import TWO_CORES
 from tests.metrics import stories
 from tests.metrics.stories import ms
 
 EXPECTED = Expected(at_ns=ms(1003), answer_id=1, ttft_ns=ms(2300), decode_tps=15.0, basis="session")
-
-
-async def asked(pilot: Pilot[Any], *facts: AnyFact) -> StagedApp:
-    app = await ready(pilot)
-    await pilot.press("x", "enter")
-    await until(pilot, lambda: app.played.asked)
-    await play(pilot, *facts)
-    return app
 
 
 @pytest.mark.parametrize("size", [(80, 24), (100, 30), (120, 36), (200, 50)], ids=str)
@@ -96,16 +86,6 @@ async def test_earlier_answers_are_explained_too_and_a_calibration_is_told_when_
         await until(pilot, lambda: "14.8 tok/s" in screen_text(pilot) and "answer 1 of 2" in screen_text(pilot))
         await play(pilot, Calibrated(at_ns=ms(20_000), path=stories.MODEL.path, ceilings=TWO_CORES))
         await until(pilot, lambda: "Compared with what this machine" in screen_text(pilot))
-
-
-async def test_without_an_answer_the_page_says_so() -> None:
-    app = StagedApp(*stories.session_facts())
-    async with app.run_test(size=(40, 12)) as pilot:
-        await ready(pilot)
-        await pilot.press("f10")
-        await until(pilot, lambda: "No answer yet" in screen_text(pilot))
-        await pilot.press("end", "alt+left", "escape")
-        await until(pilot, lambda: not isinstance(app.screen, WhyScreen))
 
 
 def test_nothing_is_explained_twice_and_what_changes_at_most_twice_a_second() -> None:
