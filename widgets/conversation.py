@@ -45,6 +45,8 @@ class Conversation(PageView):
         """What was thought, and folds once nobody is scrolled away: it may not vanish while it is read."""
         self._held: list[str] = []
         """Remarks that came while the answer was being written."""
+        self._remarks: list[Entry] = []
+        """Those that are no part of an answer, in the order of the page."""
 
     def welcome(self, rows: Sequence[Row]) -> None:
         """Greet in an empty conversation."""
@@ -76,10 +78,15 @@ class Conversation(PageView):
         self.to_end()
 
     def retract(self) -> None:
-        """Take the last question away, with its answer and all that is below it."""
+        """Take the last question away, with its answer; remarks that are no part of it stay."""
         if self._turns:
-            self._page.cut(self._turns.pop())
+            begin = self._turns.pop()
+            first = self._page[begin].number
+            stay = [entry.source for entry in self._remarks if entry.number >= first]
+            self._remarks = [entry for entry in self._remarks if entry.number < first]
+            self._page.cut(begin)
             self._stream, self._open, self._thinking, self._held = None, None, [], []
+            self._remarks += [self._page.add("remark", source) for source in stay]
             self.to_end()
 
     def write(self, channel: Channel, text: str) -> None:
@@ -104,16 +111,23 @@ class Conversation(PageView):
             self._page.add("closing", (Row(words),))
         held, self._held = self._held, []
         for text in held:
-            self._remark(text)
+            self._remarks.append(self._remark(text))
         self._place()
 
-    def remark(self, text: str) -> None:
-        """Say something that is neither question nor answer; in the middle of an answer it waits for its end."""
+    def remark(self, text: str, *, of_answer: bool = False) -> None:
+        """Say something that is neither question nor answer; in the middle of an answer it waits for its end.
+
+        Args:
+            text: What to say.
+            of_answer: It belongs to the last answer, and goes with it.
+        """
         if self._stream is not None and self._page[-1].kind in ("answer", "reasoning"):
             self._held.append(text)
-        else:
-            self._remark(text)
-            self._place()
+            return
+        entry = self._remark(text)
+        if not of_answer:
+            self._remarks.append(entry)
+        self._place()
 
     @property
     def show_reasoning(self) -> bool:
@@ -134,9 +148,11 @@ class Conversation(PageView):
             self._to_fold = []
         super()._place()
 
-    def _remark(self, text: str) -> None:
+    def _remark(self, text: str) -> Entry:
         lines = enumerate(shown(text).split("\n"))
-        self._page.add("remark", tuple(Row(Content(line), "· " if index == 0 else "  ", "  ") for index, line in lines))
+        return self._page.add(
+            "remark", tuple(Row(Content(line), "· " if index == 0 else "  ", "  ") for index, line in lines)
+        )
 
     def _finish_channel(self) -> None:
         assert self._stream is not None

@@ -113,6 +113,12 @@ class Prompt(TextArea):
         """Whether there is anything to go back to."""
         return bool(self._history)
 
+    @property
+    def draft(self) -> str:
+        """What is being written: not an entry of the history that is only looked at."""
+        entry = self._history[self._shown_entry] if self._shown_entry < len(self._history) else None
+        return self._draft if self.text == entry else self.text
+
     async def _on_key(self, event: events.Key) -> None:
         match event.key:
             case key if key in self._send_keys:
@@ -178,24 +184,30 @@ class Prompt(TextArea):
 
     def accepted(self, then: str = "") -> None:
         """Remember the text, which was taken, and put another one into its place."""
-        text = self.text
-        if text.strip() and (not self._history or self._history[-1] != text):
-            self._history.append(text)
-        self._shown_entry, self._draft = len(self._history), ""
+        self.keep(self.text)
+        self._begin_anew()
         if then:
             self.show_text(then)
         else:
             self.clear()
 
+    def keep(self, text: str) -> None:
+        """Put a text that stands in the box no longer, or never did, where Up finds it first."""
+        at_draft = self._shown_entry == len(self._history)
+        kept = shown(text)
+        if kept.strip() and self._history[-1:] != [kept]:
+            self._history.append(kept)
+        if at_draft:
+            self._shown_entry = len(self._history)
+
     def show_text(self, text: str) -> None:
-        """Put this text into the box, whatever stands there."""
+        """Put this text into the box, whatever stands there; Up and Down begin at the newest entry again."""
+        self._begin_anew()
         self.load_text(shown(text))
         self.move_cursor(self.document.end)
 
-    def give_back(self, text: str) -> None:
-        """Put a question back that could not be asked, unless something new was begun."""
-        if not self.text:
-            self.show_text(text)
+    def _begin_anew(self) -> None:
+        self._shown_entry, self._draft = len(self._history), ""
 
     def _in_edge_row(self, *, first: bool) -> bool:
         if not self.selection.is_empty:

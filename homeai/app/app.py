@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 from textual import events, on
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingsMap
+from textual.command import CommandPalette
 from textual.filter import Monochrome, NoColor
+from textual.geometry import Size
 from textual.screen import Screen
 
-from homeai.app import asking, clipboard, commands, slash, taking_up
+from homeai.app import asking, clipboard, commands, pasting, slash, taking_up
 from homeai.app.bridge import (
     Inbox,
     OpenSession,
@@ -57,8 +59,8 @@ if TYPE_CHECKING:
     from homeai.models.shelf import Shelf
     from homeai.session.replay import Replay
 
-LEAST_SIDE = 3
-"""Columns, and rows, of a window that keys are taken in."""
+LEAST_COLUMNS, LEAST_ROWS = 10, 3
+"""Of a window that keys are taken in, and that lists of Textual's own stay open in."""
 
 TICK_S = 0.1
 """Ten pictures a second: text flows, and drawing costs a tenth of what one picture a token would at 100 tokens/s."""
@@ -110,12 +112,15 @@ class HomeaiApp(App[int]):
         colourless: bool = False,
     ) -> None:
         super().__init__()
+        pasting.install()
         self.keys = keys or Keys()
         # In place of Textual's own, which cannot be taken away by a settings file.
         self._bindings = BindingsMap(_bindings(self.keys))
         self.desk = Desk(system, sampler)
         self.closing = (0, 0.0)
         """The number of the chat whose closing was asked for once, and until when a second time counts."""
+        self.quitting_until_s = 0.0
+        """Until when a second press of the key that quits counts."""
         self.session: SessionLike | None = None
         """The open session; None before there is one."""
         self._opening = Opening(open_session, start_sampling)
@@ -472,8 +477,11 @@ class HomeaiApp(App[int]):
 
     async def on_event(self, event: events.Event) -> None:
         """Take keys only where there is room for what they act on: Textual's lists fail at a page of no lines."""
-        if isinstance(event, events.Key) and min(self.size) < LEAST_SIDE and event.key not in self.keys.of("quit"):
+        if isinstance(event, events.Key) and not _has_room(self.size) and event.key not in self.keys.of("quit"):
             return
+        if isinstance(event, events.Resize) and not _has_room(event.size):
+            while isinstance(self.screen, CommandPalette):
+                self.pop_screen()
         if self.replaying is not None and isinstance(event, events.Key):
             self.replaying.take_key(event)
         await super().on_event(event)
@@ -501,6 +509,10 @@ class HomeaiApp(App[int]):
         self.crash = self.crash or error
         super()._handle_exception(error)
         self._exit_renderables.clear()
+
+
+def _has_room(size: Size) -> bool:
+    return size.width >= LEAST_COLUMNS and size.height >= LEAST_ROWS
 
 
 def _bindings(keys: Keys) -> list[Binding]:

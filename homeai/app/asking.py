@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from homeai.app import slash
@@ -28,17 +29,17 @@ def submit(app: HomeaiApp, text: str, pressed_at_ns: int) -> None:
         app.notify(f"One answer at a time in a chat: {stop_key} stops this one, {new_key} begins another.", timeout=4)
         return
     question, editing = slash.unescaped(text), chat.editing
+    replaces = None if editing is None else editing.answer_id
     if app.session is not None:
-        replaces = None if editing is None else editing.answer_id
         if not ask(app, app.session, chat, question, pressed_at_ns, replaces):
             return
-        chat.editing = None
     elif app.has_no_session:
         app.notify(f"There is no model to ask. {app.choosing.way_out}", timeout=4)
         return
     else:
-        chat.hold(question, pressed_at_ns)
+        chat.hold(question, pressed_at_ns, replaces)
         app.chat_screen.talk(chat.number).ask(question)
+    chat.editing = None
     app.keep_in_history(text)
     prompt.accepted("" if editing is None else editing.draft)
     app.redraw()
@@ -48,7 +49,7 @@ def ask_waiting(app: HomeaiApp, session: SessionLike) -> None:
     """Ask what was asked before the session was there."""
     for chat in app.desk:
         if chat.waiting is not None:
-            ask(app, session, chat, chat.waiting.text, chat.waiting.pressed_at_ns)
+            ask(app, session, chat, chat.waiting.text, chat.waiting.pressed_at_ns, chat.waiting.replaces)
 
 
 def ask(
@@ -82,8 +83,10 @@ def ask(
     app.desk.alert = None
     talk = app.chat_screen.talk(chat.number)
     if replaces is not None:
+        if waited:
+            talk.retract()  # so long it stood below what it replaces
         talk.retract()
-    if not waited:
+    if replaces is not None or not waited:
         talk.ask(text)
     app.redraw()
     return True
@@ -107,7 +110,7 @@ def edit_question(app: HomeaiApp) -> None:
     if chat.editing is not None:
         leave_editing(app)
     elif _can_replace(app, chat, "edit_question") and chat.newest_id is not None:
-        chat.editing = Editing(chat.newest_id, prompt.text)
+        chat.editing = Editing(chat.newest_id, prompt.draft)
         prompt.show_text(slash.escaped(chat.question))
         app.redraw()
 
@@ -166,16 +169,41 @@ def stop(app: HomeaiApp, chat: OpenChat) -> None:
 
 
 def give_back(app: HomeaiApp, chat: OpenChat) -> None:
-    """Put a question that waited and cannot be asked back into the box, or beside it while another chat is shown."""
+    """Put a question that waited and cannot be asked back where it was typed; beside a draft, where Up finds it."""
     if chat.waiting is None:
         return
-    text, chat.waiting = slash.escaped(chat.waiting.text), None
+    text, replaces, chat.waiting = slash.escaped(chat.waiting.text), chat.waiting.replaces, None
     talk = app.chat_screen.talk(chat.number)
     talk.retract()
     if chat.is_blank:
         chat.title = ""
         talk.welcome(WELCOME)
-    if chat is app.desk.current:
-        app.chat_screen.prompt.give_back(text)
+    is_shown, prompt = chat is app.desk.current, app.chat_screen.prompt
+    if prompt.text if is_shown else chat.draft:
+        put_away(app, [text])
+        return
+    if is_shown:
+        prompt.show_text(text)
     else:
-        chat.draft = chat.draft or text
+        chat.draft = text
+    if replaces is not None:
+        chat.editing = Editing(replaces, "")
+
+
+def unsent(app: HomeaiApp, chat: OpenChat) -> list[str]:
+    """What was typed in a chat and not asked: what stands in its box, what stood there before it, what waits."""
+    texts = [app.chat_screen.prompt.draft if chat is app.desk.current else chat.draft]
+    if chat.editing is not None:
+        texts.append(chat.editing.draft)
+    if chat.waiting is not None:
+        texts.append(slash.escaped(chat.waiting.text))
+    return texts
+
+
+def put_away(app: HomeaiApp, texts: Sequence[str]) -> None:
+    """Keep questions that lose their place where Up finds them, and say so."""
+    kept = [text for text in texts if text.strip()]
+    for text in kept:
+        app.chat_screen.prompt.keep(text)
+    if kept:
+        app.notify(f"Up brings back your {'question' if len(kept) == 1 else f'{len(kept)} questions'}.", timeout=6)

@@ -119,7 +119,7 @@ class ChatSettingsScreen(ModalScreen[None]):
             scopes = ("this chat", "this chat and new ones")
             yield self._row("scope", "for", ChoiceLine(scopes, id="settings-scope"))
             yield Static("", id="settings-said", markup=False)
-            yield Static(self._key_line())
+            yield Static(id="settings-keys")
 
     def _row(self, key: str, label: str, box: LineBox | ChoiceLine) -> Horizontal:
         told = Static("", id=f"settings-{key}-told", classes="told", markup=False)
@@ -244,14 +244,22 @@ class ChatSettingsScreen(ModalScreen[None]):
         self.query_one("#settings-said", Static).update(Content(on_one_line(words)))
 
     def _key_line(self) -> Content:
-        line = Content("")
-        for key, what in (("Enter, Ctrl+S", "keep"), ("Tab", "next"), ("Left Right", "choose"), ("Esc", "back")):
+        in_text, line = isinstance(self.focused, TextBox), Content("")
+        keep = "Ctrl+S" if in_text else "Enter, Ctrl+S"
+        for key, what in (
+            (keep, "keep"),
+            *([("Enter", "new line")] if in_text else []),
+            ("Tab", "next"),
+            ("Left Right", "choose"),
+            ("Esc", "back"),
+        ):
             line += Content.assemble("  " if line else "", (key, "bold"), (f" {what}", MUTED))
         return line
 
     def on_descendant_focus(self, event: DescendantFocus) -> None:
         """Mark the line that the keys go to."""
         self._mark(event.widget, "▸ ")
+        self.query_one("#settings-keys", Static).update(self._key_line())
 
     def on_descendant_blur(self, event: DescendantBlur) -> None:
         """Take the mark away."""

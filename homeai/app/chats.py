@@ -30,13 +30,24 @@ def stop(app: HomeaiApp) -> None:
 
 
 def copy_or_stop(app: HomeaiApp) -> None:
-    """Copy the selected text; without one stop the answer or the load; without those say how to quit."""
+    """Copy the selected text; without one stop the answer or the load of the chat; without those say how to quit."""
     if copying.copy_selection(app):
         return
-    if app.desk.current.is_busy or app.is_loading:
+    if app.situation().on_chat and (app.desk.current.is_busy or app.is_loading):
         stop(app)
     else:
         app.notify(f"{app.keys.words('quit') or 'The list of commands'} quits.", timeout=3)
+
+
+def quit_if_sure(app: HomeaiApp) -> None:
+    """Quit; while answers are written, at the second press only."""
+    writing, now = len(app.desk.live), monotonic()
+    if not writing or now < app.quitting_until_s:
+        app.exit()
+        return
+    app.quitting_until_s = now + SURE_WITHIN_S
+    what = "An answer is" if writing == 1 else f"{writing} answers are"
+    app.notify(f"{what} being written. {app.keys.words('quit')} again quits.", timeout=SURE_WITHIN_S)
 
 
 def new_chat(app: HomeaiApp) -> None:
@@ -66,27 +77,28 @@ def close_chat_if_sure(app: HomeaiApp) -> None:
 
 
 def close_chat(app: HomeaiApp) -> None:
-    """Stop the current chat's answer and take the chat away."""
+    """Stop the current chat's answer and take the chat away; what was typed in it is kept."""
     chat = app.desk.current
+    unsent, chat.waiting = asking.unsent(app, chat), None
     asking.stop(app, chat)
     app.desk.close(chat)
     app.chat_screen.close_talk(chat.number)
     app.clear_notifications()
     _show_current(app)
+    asking.put_away(app, unsent)
 
 
 def clear(app: HomeaiApp) -> OpenChat:
     """Take all chats away without stopping anything, and return the new one that is shown in their place."""
     app.desk.clear()
     app.chat_screen.clear_talks(app.desk.current.number)
-    app.clear_notifications()
     return app.desk.current
 
 
 def go_to(app: HomeaiApp, chat: OpenChat) -> None:
     """Show a chat: its conversation, its draft, its figures."""
     if chat is not app.desk.current:
-        app.desk.current.draft = app.chat_screen.prompt.text
+        app.desk.current.draft = app.chat_screen.prompt.draft
         app.desk.show(chat)
         _show_current(app)
 

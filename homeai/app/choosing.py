@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from homeai.app.bridge import OpenWith
 from homeai.errors import EngineError, HomeaiError
 from homeai.events import Fault, LoadEnded
+from widgets.foreign import on_one_line
 
 if TYPE_CHECKING:
     from homeai.app.app import HomeaiApp
@@ -175,9 +176,12 @@ def find_aside(
 
 def _offer(app: HomeaiApp, model: ModelFile) -> None:
     """Load a model; while answers run, show it in the list first, which asks whether to stop them."""
+    from homeai.app.model_rows import in_use
     from homeai.app.models_screen import ModelsScreen
 
-    if app.desk.live:
+    if app.session is not None and str(model.path) == in_use(app.session.state)[0]:
+        app.notify(on_one_line(f"{model.name} is in use already."), timeout=4, markup=False)
+    elif app.desk.live:
         app.push_screen(ModelsScreen(app.keys, offered=model))
     else:
         app.choosing.use(model)

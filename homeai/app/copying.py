@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from textual.widgets import Input, TextArea
+
 from homeai.app import clipboard
 
 if TYPE_CHECKING:
@@ -13,8 +15,10 @@ _SHIFT = "Not there? Hold Shift and drag the mouse over the text."
 
 
 def copy_selection(app: HomeaiApp) -> bool:
-    """Copy the selected text of the box or of the screen; False where nothing is selected."""
-    selected = app.chat_screen.prompt.selected_text or app.screen.get_selected_text()
+    """Copy the selected text of the box that has the cursor, or of the screen; False where nothing is selected."""
+    box = app.screen.focused
+    selected = box.selected_text if isinstance(box, Input | TextArea) else ""
+    selected = selected or app.screen.get_selected_text() or ""
     if not selected:
         return False
     clipboard.copy(app, selected, "the selection", else_=_SHIFT)
@@ -25,14 +29,14 @@ def copy_selection(app: HomeaiApp) -> bool:
 def copy_answer(app: HomeaiApp) -> None:
     """Copy the answer whose figures are shown: the newest one, or the one the user looks back at."""
     if (found := _answer(app)) is not None:
-        text, what = found
+        _, text, what = found
         clipboard.copy(app, text, what, else_="Not there? /copy file saves it.")
 
 
 def save_answer(app: HomeaiApp, argument: str) -> None:
     """The same into a file: `/copy file`."""
     if _is_file(app, "copy", argument) and (found := _answer(app)) is not None:
-        clipboard.save(app, *found)
+        clipboard.save(app, *found[1:])
 
 
 def copy_code(app: HomeaiApp) -> None:
@@ -62,30 +66,32 @@ def _is_file(app: HomeaiApp, word: str, argument: str) -> bool:
     return False
 
 
-def _answer(app: HomeaiApp) -> tuple[str, str] | None:
-    """The text of the answer that is shown and what to call it; says so where there is none."""
+def _answer(app: HomeaiApp) -> tuple[int, str, str] | None:
+    """The answer whose figures are shown, else the newest with words: its id, its text and what to call it."""
     chat = app.desk.current
-    state = None if app.session is None else app.session.state
-    answer = None if state is None or chat.shown_id is None else state.answers.get(chat.shown_id)
-    if answer is None or not (text := answer.answer_text):
-        app.notify("There is no answer to copy yet.", timeout=4)
+    answers = {} if app.session is None else app.session.state.answers
+    wanted = chat.answer_ids[::-1] if chat.browsed_id is None else [chat.browsed_id]
+    answer_id = next((each for each in wanted if each in answers and answers[each].answer_text), None)
+    if answer_id is None:
+        words = "There is no answer to copy yet." if chat.browsed_id is None else "This answer has no words to copy."
+        app.notify(words, timeout=4)
         return None
-    number, count = chat.place
-    what = "the answer" if count == 1 else f"answer {number} of {count}"
-    return text, what if answer.ended is not None else f"{what} so far"
+    answer, count = answers[answer_id], len(chat.answer_ids)
+    what = "the answer" if count == 1 else f"answer {chat.answer_ids.index(answer_id) + 1} of {count}"
+    return answer_id, answer.answer_text, what if answer.ended is not None else f"{what} so far"
 
 
 def _next_code(app: HomeaiApp, step: int = 1) -> tuple[str, str] | None:
     """The code block `step` behind the one copied last, and what to call it; says so where there is none."""
     if (found := _answer(app)) is None:
         return None
-    text, of_answer = found
+    answer_id, text, of_answer = found
     if not (blocks := code_blocks(text)):
         app.notify(f"There is no code block in {of_answer}.", timeout=4, markup=False)
         return None
     chat = app.desk.current
-    answer_id, before = chat.copied_code
-    at = (before + step) % len(blocks) if answer_id == chat.shown_id else 0
-    chat.copied_code = (chat.shown_id, at)
+    copied_id, before = chat.copied_code
+    at = (before + step) % len(blocks) if copied_id == answer_id else 0
+    chat.copied_code = (answer_id, at)
     what = "the code block" if len(blocks) == 1 else f"code block {at + 1} of {len(blocks)}"
-    return blocks[at], what if chat.browsed_id is None else f"{what} of {of_answer}"
+    return blocks[at], what if answer_id == chat.newest_id else f"{what} of {of_answer}"

@@ -29,6 +29,8 @@ class Waiting:
 
     text: str
     pressed_at_ns: int
+    replaces: int | None = None
+    """The answer whose place its own will take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,10 +113,10 @@ class OpenChat:
         shown = self.shown_id
         return (0, 0) if shown is None else (self.answer_ids.index(shown) + 1, len(self.answer_ids))
 
-    def hold(self, text: str, pressed_at_ns: int) -> None:
+    def hold(self, text: str, pressed_at_ns: int, replaces: int | None = None) -> None:
         """Keep a question until the session is there."""
-        self.waiting = Waiting(text, pressed_at_ns)
-        self.title = title_of(text)
+        self.waiting = Waiting(text, pressed_at_ns, replaces)
+        self.title = self.title or title_of(text)
 
     def begin(self, answer_id: int, text: str, replaces: int | None = None) -> None:
         """Take note of an answer that was asked for, or asked for in the place of the last one."""

@@ -17,7 +17,7 @@ from types import FrameType
 from homeai.platform import ENDING_SIGNALS
 
 PATIENCE_S = 4.0
-"""How long an orderly end may take, the engine's three seconds included."""
+"""How long an orderly end may take, the engine's three seconds included; and after it a forced one."""
 
 HUNG_UP = 129
 """The status of a program whose terminal went away: 128 + SIGHUP."""
@@ -70,7 +70,10 @@ class WayOut:
             loop.call_soon_threadsafe(self._leave, status)
 
     def _force(self, status: int) -> None:
-        self._close()
+        # Aside: a disk that does not answer holds up the threads that write to it, and whoever waits for them.
+        closing = threading.Thread(target=self._close, name="homeai-close", daemon=True)
+        closing.start()
+        closing.join(PATIENCE_S)
         # Past the event loop, which will not end: there is no terminal to restore.
         os._exit(status)
 

@@ -95,6 +95,7 @@ class Replaying:
         self._chats.clear()
         self._shown.clear()
         self._app.hear_again()
+        self._app.clear_notifications()
         self._say(clear(self._app), 0)
 
 

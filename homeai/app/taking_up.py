@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from homeai import units
 from homeai.app import asking
-from homeai.app.chats import clear, go_to
+from homeai.app.chats import clear
 from homeai.journal.words import NOT_RECORDED
 from homeai.metrics.quantities import metrics
 from homeai.metrics.state import AnswerState, SessionState
@@ -21,10 +21,13 @@ if TYPE_CHECKING:
 
 def show_chats(app: HomeaiApp, session: SessionLike) -> None:
     """Put the chats of a session that goes on onto the desk, in the place of those that are there."""
-    for chat in app.desk:
-        asking.give_back(app, chat)  # a question that was typed before the session was there
+    shown, prompt = app.desk.current, app.chat_screen.prompt
+    asking.give_back(app, shown)  # a question that was typed before the session was there
+    # What stands in the box stays there.
+    unsent = [text for chat in app.desk for text in asking.unsent(app, chat) if text != prompt.draft]
     state, found = session.state, talks(session.state)
     blank = clear(app)
+    asking.put_away(app, unsent)
     newest = blank
     for talk in found:
         chat = blank if talk is found[0] else app.desk.open()
@@ -32,7 +35,8 @@ def show_chats(app: HomeaiApp, session: SessionLike) -> None:
         _show(app, chat, talk, state)
         if newest.newest_id is None or (chat.newest_id or 0) > newest.newest_id:
             newest = chat
-    go_to(app, newest)
+    app.desk.show(newest)
+    app.chat_screen.show_talk(newest.number)
     app.redraw()
 
 
@@ -52,7 +56,7 @@ def _show(app: HomeaiApp, chat: OpenChat, talk: Talk, state: SessionState) -> No
             conversation.write("answer", said)
         conversation.end(closing(chat.ended[answer_id]))
         if answer.ended is not None and answer.ended.fault is not None:
-            conversation.remark(f"{answer.ended.fault.message} {answer.ended.fault.help}".strip())
+            conversation.remark(f"{answer.ended.fault.message} {answer.ended.fault.help}".strip(), of_answer=True)
     conversation.remark(cost(state, talk))
 
 

@@ -132,10 +132,18 @@ def test_a_question_an_answer_and_goodbye(terminal: Terminal) -> None:
     terminal.wait_for("are light.")
     terminal.wait_for("tokens")
     workers = children_of(terminal)
-    terminal.type("\x11")
+    terminal.type("\x11\x11")  # the first one asks, where the end of the answer was not heard yet
     assert terminal.wait() == 0
     terminal.assert_restored()
     assert_gone(workers)
+
+
+def test_an_escape_sequence_in_a_paste_stays_where_it_is(terminal: Terminal) -> None:
+    terminal.wait_for("CPU, ")
+    terminal.type("\x1b[200~begin \x1b[31mred \x1b[0m end\x1b[201~")
+    terminal.wait_for("begin ␛[31mred ␛[0m end")
+    terminal.type("\x11")
+    assert terminal.wait() == 0
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, HANG_UP, signal.SIGINT])

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
 
 from homeai.app.commands import COMMANDS
+from homeai.app.librarian import Records
+from homeai.journal.library import Library
 from tests.app.stage import StagedApp, play, ready, screen_text, until
 from tests.app.test_states import text
 from tests.metrics.stories import ended, prompt_facts, session_facts, writing_facts
@@ -63,3 +66,26 @@ async def test_any_key_at_any_size_throws_nothing(seed: int) -> None:
             await pilot.press("escape")
             await pilot.pause()
         assert app.crash is None
+
+
+@pytest.mark.parametrize("over", ["ctrl+p", "theme", "f1", "f2", "f3", "f4", "f5", "f6", "f10"])
+async def test_a_narrow_window_ends_nothing_whatever_lies_over_the_chat(over: str, tmp_path: Path) -> None:
+    def reopen(*_: object) -> None:
+        raise AssertionError
+
+    library = lambda progress: Library(tmp_path / "data", tmp_path / "cache", progress=progress)  # noqa: E731
+    app = StagedApp(*session_facts(), records=Records("full", library, reopen))  # type: ignore[arg-type]
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ready(pilot)
+        for width in range(20, 0, -1):
+            await pilot.resize_terminal(80, 24)
+            if len(app.screen_stack) == 2:
+                if over == "theme":
+                    app.action_change_theme()
+                else:
+                    await pilot.press(over)
+            await pilot.pause()
+            await pilot.resize_terminal(width, 24)
+            await pilot.press("down", "x", "pagedown", "backspace")
+            screen_text(pilot)
+            assert app.crash is None, (width, app.crash)
