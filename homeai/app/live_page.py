@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from time import monotonic
 from typing import TYPE_CHECKING, ClassVar, cast
 
@@ -72,9 +73,9 @@ class LivePage(Screen[None]):
             self.follow()
             self._due_s = started_s + (monotonic() - started_s) / MOST_SHARE
 
+    @abstractmethod
     def follow(self) -> None:
         """Show everything as it is now."""
-        raise NotImplementedError
 
     def action_move(self, step: int) -> None:
         """Scroll by some lines."""

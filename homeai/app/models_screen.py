@@ -7,16 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from textual import events, on
-from textual.app import ComposeResult
+from textual import on
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 
 from homeai import units
 from homeai.app.choosing import find_aside, use_named
 from homeai.app.commands import Keys
+from homeai.app.list_screen import ListScreen, wrapped
 from homeai.app.model_rows import bare, in_use, memory_bytes, row_of, short_path
 from homeai.errors import HomeaiError
 from homeai.metrics.state import SessionState
@@ -25,7 +23,6 @@ from homeai.models.shelf import Candidate, Search
 from widgets.figures import MUTED
 from widgets.foreign import middle_cut, on_one_line, shown
 from widgets.line_box import LineBox
-from widgets.lines import Lines
 from widgets.pick_list import ModelRow, PickList, heading, model_line
 
 if TYPE_CHECKING:
@@ -50,7 +47,7 @@ class _Entry:
     """Its line; None until it is needed."""
 
 
-class ModelsScreen(ModalScreen[None]):
+class ModelsScreen(ListScreen):
     """A list over the chat: typing filters it, Enter loads, Esc or the key that opened it goes back.
 
     Args:
@@ -59,43 +56,18 @@ class ModelsScreen(ModalScreen[None]):
     """
 
     COMMAND: ClassVar[str] = "models"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss", "Back"),
-        Binding("down", "move(1)", "Down", show=False, priority=True),
-        Binding("up", "move(-1)", "Up", show=False, priority=True),
-        Binding("pagedown", "move_page(1)", "Page down", show=False, priority=True),
-        Binding("pageup", "move_page(-1)", "Page up", show=False, priority=True),
-        Binding("ctrl+home", "move(-1000000)", "First", show=False, priority=True),
-        Binding("ctrl+end", "move(1000000)", "Last", show=False, priority=True),
-    ]
-    app: HomeaiApp
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss", "Back")]
 
     def __init__(self, keys: Keys, offered: ModelFile | None = None) -> None:
-        super().__init__()
-        self._keys = keys
+        super().__init__(keys, model_line, "type a part of a name, or the path of a file")
         self._offered = offered
         self._entries: dict[Path, _Entry] = {}
         self._came: deque[Candidate | ModelFile] = deque()
         self._search: Search | None = None
-        self._key: str | None = None
-        """Of the row that the user selected; None until then."""
-        self._said = ""
-        """What the last Enter came to; the next key takes it away."""
         self._drawn: object = None
         """What the lines were drawn for, beside the files."""
         self._asked: ModelFile | None = None
         """A model that would stop answers: a second Enter means it."""
-
-    def compose(self) -> ComposeResult:
-        """Title, box, list, and what there is to say about the selected one."""
-        with Vertical(id="models"):
-            yield Lines(id="models-title")
-            yield LineBox("", "type a part of a name, or the path of a file", id="models-find")
-            yield Lines(id="models-heading")
-            yield PickList[ModelRow](model_line, id="models-list")
-            yield Lines(id="models-empty")
-            yield Lines(id="models-about")
-            yield Lines(id="models-keys")
 
     def on_mount(self) -> None:
         """Begin to search."""
@@ -161,30 +133,13 @@ class ModelsScreen(ModalScreen[None]):
 
     # --- what is chosen -----------------------------------------------------------------------------------------------
 
-    def action_move(self, rows: int) -> None:
-        """Select another row."""
-        picks = self.query_one(PickList)
-        picks.move(rows)
-        self._key = None if picks.selected is None else picks.selected.key
-        self._take_back()
-
-    def action_move_page(self, pages: int) -> None:
-        """Select a row a page further."""
-        self.action_move(pages * self.query_one(PickList).page)
-
-    @on(PickList.Clicked)
-    def _take_click(self, message: PickList.Clicked) -> None:
-        self._key = message.key
-        self._take_back()
-
     @on(LineBox.Changed)
     def _filter(self) -> None:
         self._key = None
         self._take_back()
 
-    def _take_back(self) -> None:
-        self._said, self._asked = "", None
-        self._draw()
+    def _ask_no_more(self) -> None:
+        self._asked = None
 
     @on(LineBox.Submitted)
     def _take(self) -> None:
@@ -231,12 +186,8 @@ class ModelsScreen(ModalScreen[None]):
 
     # --- drawing ------------------------------------------------------------------------------------------------------
 
-    def on_resize(self, _event: events.Resize) -> None:
-        """Fit everything to the new size."""
-        self.call_after_refresh(self._draw)
-
     def _draw(self) -> None:
-        width = self.query_one("#models-title").content_size.width
+        width = self._width
         if width <= 0:
             return
         if self._drawn != (around := self._surroundings()):
@@ -245,47 +196,38 @@ class ModelsScreen(ModalScreen[None]):
                 entry.row = None
         rows, picks = self._rows(), self.query_one(PickList)
         loaded, loading = in_use(self._state)
-        picks.show_rows(rows, self._key or loading or loaded)
-        empty = self.query_one("#models-empty", Lines)
-        picks.display, empty.display = bool(rows), not rows
-        if not rows:
-            empty.show([line for text in self._empty_words() for line in _wrapped(text, width)])
-        self.query_one("#models-title", Lines).show([self._title(len(rows), width)])
-        self.query_one("#models-heading", Lines).show([heading(width) if rows else Content("")])
-        self.query_one("#models-about", Lines).show(self._about(picks.selected, width))
-        self.query_one("#models-keys", Lines).show([self._key_line(width)])
+        self._show_rows(rows, self._key or loading or loaded, heading(width), self._empty_words())
+        self._show_title("Models", self._count(len(rows)))
+        self._show_about(self._about(picks.selected, width))
+        self._show_keys(("Up Down", "choose"), ("Enter", "load"), ("Esc", "back"))
 
-    def _title(self, shown_rows: int, width: int) -> Content:
+    def _count(self, shown_rows: int) -> str:
         found = len(self._entries)
         read = sum(isinstance(entry.found, ModelFile) for entry in self._entries.values())
         words = f"{units.count(shown_rows)} of {units.count(found)}" if shown_rows < found else units.count(found)
         if self._searches:
-            words = f"searching …  {words} found" if read <= 1 else f"{units.count(read)} of {words} looked into"
-        else:
-            words += " file" if found == 1 else " files"
-        title = Content.styled("Models", "bold $primary")
-        gap = width - title.cell_length - Content(words).cell_length
-        return Content.assemble(title, " " * max(1, gap), (words, MUTED)).truncate(width, ellipsis=True)
+            return f"searching …  {words} found" if read <= 1 else f"{units.count(read)} of {words} looked into"
+        return f"{words} {'file' if found == 1 else 'files'}"
 
     def _about(self, row: ModelRow | None, width: int) -> list[Content]:
-        """Three lines: what the last Enter came to, else the selected file's place and what is wrong with it."""
+        """What the last Enter came to, else the selected file's place and what is wrong with it."""
         lines: list[Content] = []
         if self._said:
-            lines = _wrapped(self._said, width)
+            lines = wrapped(self._said, width)
         elif row is not None:
             lines = [middle_cut(short_path(Path(row.key)), width).stylize_before(MUTED)]
             found = self._entries[Path(row.key)].found
             if isinstance(found, ModelFile) and found.refusal is not None:
-                lines += _wrapped(f"✗ {found.refusal.message} {found.refusal.help}", width)
+                lines += wrapped(f"✗ {found.refusal.message} {found.refusal.help}", width)
             elif row.note in ("too large", "just fits"):
                 memory = units.size(memory_bytes(self._state))
                 much = "more than" if row.note == "too large" else "nearly all"
-                lines += _wrapped(f"That is {much} this machine's memory, {memory}: it would be very slow.", width)
+                lines += wrapped(f"That is {much} this machine's memory, {memory}: it would be very slow.", width)
         if len(lines) < 3 and self._search is not None and (skipped := self._search.skipped):
             more = f" (and {len(skipped) - 1} more)" if len(skipped) > 1 else ""
             words = f"not searched: {short_path(skipped[0].path)}: {skipped[0].reason}{more}"
             lines.append(middle_cut(words, width).stylize_before(MUTED))
-        return [*lines[:3], *[Content("")] * (3 - len(lines))]
+        return lines
 
     def _empty_words(self) -> list[str]:
         if self._searches:
@@ -305,12 +247,6 @@ class ModelsScreen(ModalScreen[None]):
             " folder with --folders, or paste the file's path above.",
         ]
 
-    def _key_line(self, width: int) -> Content:
-        line = Content("")
-        for key, what in (("Up Down", "choose"), ("Enter", "load"), ("Esc", "back")):
-            line += Content.assemble("  " if line else "", (key, "bold"), (f" {what}", MUTED))
-        return line.truncate(width, ellipsis=True)
-
 
 def turn_models(app: HomeaiApp) -> None:
     """Open the list, or close it where it is open."""
@@ -318,7 +254,3 @@ def turn_models(app: HomeaiApp) -> None:
         app.screen.dismiss()
     elif app.choosing.shelf is not None:
         app.push_screen(ModelsScreen(app.keys))
-
-
-def _wrapped(text: str, width: int) -> list[Content]:
-    return list(Content(shown(text).replace("\n", " ")).wrap(max(10, width))) if text else [Content("")]

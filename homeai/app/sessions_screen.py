@@ -7,26 +7,24 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from textual import events, on
-from textual.app import ComposeResult
+from textual import on
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 
 from homeai import units
 from homeai.app.commands import Keys
+from homeai.app.exporting import format_names, write_out
 from homeai.app.files import at_home
 from homeai.app.librarian import Librarian, Records
+from homeai.app.list_screen import ListScreen, wrapped
 from homeai.app.session_rows import RECORDING, about, empty_words, rows_of
 from homeai.errors import HomeaiError
 from homeai.journal.entries import Entry
 from widgets.figures import MUTED
-from widgets.foreign import on_one_line, shown
+from widgets.foreign import on_one_line
 from widgets.line_box import LineBox
-from widgets.lines import Lines
 from widgets.pick_list import PickList
-from widgets.session_rows import SessionRow, session_heading, session_line
+from widgets.session_rows import session_heading, session_line
 
 if TYPE_CHECKING:
     from homeai.app.app import HomeaiApp
@@ -40,7 +38,7 @@ _FIND = "type words of a title, or of what was said"
 Doing = Literal["find", "rename", "export"]
 
 
-class SessionsScreen(ModalScreen[None]):
+class SessionsScreen(ListScreen):
     """A list over the chat: typing searches, Enter goes on with a session, Esc or the key that opened it goes back.
 
     Args:
@@ -52,30 +50,20 @@ class SessionsScreen(ModalScreen[None]):
     COMMAND: ClassVar[str] = "sessions"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "back", "Back"),
-        Binding("down", "move(1)", "Down", show=False, priority=True),
-        Binding("up", "move(-1)", "Up", show=False, priority=True),
-        Binding("pagedown", "move_page(1)", "Page down", show=False, priority=True),
-        Binding("pageup", "move_page(-1)", "Page up", show=False, priority=True),
-        Binding("ctrl+home", "move(-1000000)", "First", show=False, priority=True),
-        Binding("ctrl+end", "move(1000000)", "Last", show=False, priority=True),
         Binding("ctrl+r", "begin('rename')", "Rename", show=False, priority=True),
         Binding("ctrl+e", "begin('export')", "Export", show=False, priority=True),
         Binding("ctrl+d", "delete", "Delete", show=False, priority=True),
         Binding("ctrl+u", "undo", "Take back", show=False, priority=True),
     ]
-    app: HomeaiApp
 
     def __init__(self, keys: Keys, records: Records, librarian: Librarian) -> None:
-        super().__init__()
-        self._keys = keys
+        super().__init__(keys, session_line, _FIND)
         self._records = records
         self._librarian = librarian
         self._entries: list[Entry] | None = None
         """None until they were looked up."""
         self._hits: dict[Path, str] = {}
         """Where the words in the box were said: a snippet for each session."""
-        self._key: str | None = None
-        """Of the row that the user selected; None until then."""
         self._doing: Doing = "find"
         """What the box is for."""
         self._chosen: Entry | None = None
@@ -86,21 +74,8 @@ class SessionsScreen(ModalScreen[None]):
         """What was searched last among what was said."""
         self._sure: tuple[str, Path] | None = None
         """What a second press of the same key means, and for which session."""
-        self._said = ""
-        """What the last key came to; the next one takes it away."""
         self._deleted = 0
         """Sessions that can be taken back."""
-
-    def compose(self) -> ComposeResult:
-        """Title, box, list, and what there is to say about the selected one."""
-        with Vertical(id="sessions"):
-            yield Lines(id="sessions-title")
-            yield LineBox("", _FIND, id="sessions-find")
-            yield Lines(id="sessions-heading")
-            yield PickList[SessionRow](session_line, id="sessions-list")
-            yield Lines(id="sessions-empty")
-            yield Lines(id="sessions-about")
-            yield Lines(id="sessions-keys")
 
     def on_mount(self) -> None:
         """Look the sessions up."""
@@ -166,7 +141,7 @@ class SessionsScreen(ModalScreen[None]):
             return
         self._doing, self._chosen, self._said, self._sure = doing, entry, "", None
         self._box.placeholder = ""
-        self._box.value = entry.title if doing == "rename" else _formats()[0]
+        self._box.value = entry.title if doing == "rename" else format_names()[0]
         self._box.cursor_position = len(self._box.value)
         self._draw()
 
@@ -233,20 +208,12 @@ class SessionsScreen(ModalScreen[None]):
             self._librarian.ask(lambda library: library.rename(entry, title), take)
 
     def _export(self, entry: Entry, wanted: str) -> None:
-        if wanted not in _formats():
-            self._say(f"There is no format “{on_one_line(wanted)}”. There are: {', '.join(_formats())}.")
+        if wanted not in format_names():
+            self._say(f"There is no format “{on_one_line(wanted)}”. There are: {', '.join(format_names())}.")
             return
         self._find_again()
         self._say("Writing …")
         folder = Path.cwd()
-
-        def write(library: Library) -> Path:
-            from homeai.export import export
-            from homeai.export.naming import file_name
-            from homeai.export.writing import write_new
-
-            name = file_name(entry.title, f".{wanted}", f"homeai-{entry.id[:8]}")
-            return write_new(folder / name, export(library.read(entry), wanted))
 
         def take(path: Path | HomeaiError) -> None:
             if isinstance(path, HomeaiError):
@@ -254,7 +221,7 @@ class SessionsScreen(ModalScreen[None]):
             else:
                 self._say(f"Written: {at_home(path)}")
 
-        self._librarian.ask(write, take)
+        self._librarian.ask(lambda library: write_out(library, entry, wanted, folder), take)
 
     def action_delete(self) -> None:
         """Delete the selected session, at the second press."""
@@ -309,27 +276,14 @@ class SessionsScreen(ModalScreen[None]):
     def action_move(self, rows: int) -> None:
         """Select another row; where a format is asked for, take the next one."""
         if self._doing == "export":
-            names, value = _formats(), self._box.value
+            names, value = format_names(), self._box.value
             at = names.index(value) + (1 if rows > 0 else -1) if value in names else 0
             self._box.value = names[at % len(names)]
         elif self._doing == "find":
-            picks = self.query_one(PickList)
-            picks.move(rows)
-            self._key = None if picks.selected is None else picks.selected.key
-            self._take_back()
+            super().action_move(rows)
 
-    def action_move_page(self, pages: int) -> None:
-        """Select a row a page further."""
-        self.action_move(pages * self.query_one(PickList).page)
-
-    @on(PickList.Clicked)
-    def _take_click(self, message: PickList.Clicked) -> None:
-        self._key = message.key
-        self._take_back()
-
-    def _take_back(self) -> None:
-        self._said, self._sure = "", None
-        self._draw()
+    def _ask_no_more(self) -> None:
+        self._sure = None
 
     def _say(self, words: str) -> None:
         self._said, self._sure = words, None
@@ -340,34 +294,22 @@ class SessionsScreen(ModalScreen[None]):
 
     # --- drawing ------------------------------------------------------------------------------------------------------
 
-    def on_resize(self, _event: events.Resize) -> None:
-        """Fit everything to the new size."""
-        self.call_after_refresh(self._draw)
-
     def _draw(self) -> None:
-        if not self.is_attached or (width := self.query_one("#sessions-title").content_size.width) <= 0:
+        if not self.is_attached or (width := self._width) <= 0:
             return
         session = self.app.session
         current = None if session is None else session.state.session
         now = datetime.now().astimezone()
         rows = rows_of(self._entries or (), self._typed, self._hits, now, current)
-        picks, empty = self.query_one(PickList), self.query_one("#sessions-empty", Lines)
-        picks.display, empty.display = bool(rows), not rows
-        picks.show_rows(rows, self._key)
-        if not rows:
-            empty.show([line for text in self._empty_words() for line in _wrapped(text, width)])
-        self.query_one("#sessions-title", Lines).show([self._title(len(rows), width)])
-        self.query_one("#sessions-heading", Lines).show([session_heading(width) if rows else Content("")])
-        self.query_one("#sessions-about", Lines).show(self._about(now, width))
-        self.query_one("#sessions-keys", Lines).show([self._key_line(width)])
+        self._show_rows(rows, self._key, session_heading(width), self._empty_words())
+        self._show_title("Sessions", self._count(len(rows)))
+        self._show_about(self._about(now, width))
+        self._show_keys(*self._usable_keys())
 
-    def _title(self, fitting: int, width: int) -> Content:
+    def _count(self, fitting: int) -> str:
         total = len(self._entries or ())
         count = f"{units.count(fitting)} of {units.count(total)}" if fitting < total else units.count(total)
-        words = f"{count} session{'' if total == 1 else 's'} · {RECORDING[self._records.record]}"
-        title = Content.styled("Sessions", "bold $primary")
-        gap = width - title.cell_length - Content(words).cell_length
-        return Content.assemble(title, " " * max(1, gap), (words, MUTED)).truncate(width, ellipsis=True)
+        return f"{count} session{'' if total == 1 else 's'} · {RECORDING[self._records.record]}"
 
     def _empty_words(self) -> list[str]:
         if self._entries is None:
@@ -378,32 +320,25 @@ class SessionsScreen(ModalScreen[None]):
         return empty_words(self._records.record)
 
     def _about(self, now: datetime, width: int) -> list[Content]:
-        """Three lines: what the last key came to, else what is known of the selected session."""
-        entry, lines = self._selected, []
-        if self._said:
-            lines = _wrapped(self._said, width)
-        elif self._doing == "rename":
-            lines = _wrapped(
-                "Its title: Enter keeps it, an empty one takes the first words again. Esc goes back.", width
-            )
-        elif self._doing == "export":
-            words = f"The format: {', '.join(_formats())}. Enter writes the file into {at_home(Path.cwd())}."
-            lines = _wrapped(f"{words} Esc goes back.", width)
-        elif entry is not None:
-            for text in about(entry, self._hits.get(entry.path, ""), now):
-                lines += [line.stylize_before(MUTED) for line in _wrapped(text, width)]
-        return [*lines[:3], *[Content("")] * (3 - len(lines))]
+        """What the last key came to, else what is known of the selected session."""
+        entry, words = self._selected, self._said
+        if not words and self._doing == "rename":
+            words = "Its title: Enter keeps it, an empty one takes the first words again. Esc goes back."
+        elif not words and self._doing == "export":
+            words = f"The format: {', '.join(format_names())}. Enter writes the file into {at_home(Path.cwd())}."
+            words += " Esc goes back."
+        if words or entry is None:
+            return wrapped(words, width)
+        texts = about(entry, self._hits.get(entry.path, ""), now)
+        return [line.stylize_before(MUTED) for text in texts for line in wrapped(text, width)]
 
-    def _key_line(self, width: int) -> Content:
+    def _usable_keys(self) -> list[tuple[str, str]]:
         pieces = [("Enter", "go on with it"), ("Ctrl+R", "rename"), ("Ctrl+E", "export"), ("Ctrl+D", "delete")]
         if self._deleted:
             pieces.insert(0, ("Ctrl+U", "take back"))
         if self._doing != "find":
             pieces = [("Enter", "rename" if self._doing == "rename" else "write")]
-        line = Content("")
-        for key, what in (*(pieces if self._entries or self._deleted else ()), ("Esc", "back")):
-            line += Content.assemble("  " if line else "", (key, "bold"), (f" {what}", MUTED))
-        return line.truncate(width, ellipsis=True)
+        return [*(pieces if self._entries or self._deleted else ()), ("Esc", "back")]
 
 
 def turn_sessions(app: HomeaiApp) -> None:
@@ -412,13 +347,3 @@ def turn_sessions(app: HomeaiApp) -> None:
         app.screen.dismiss()
     elif app.records is not None and app.librarian is not None:
         app.push_screen(SessionsScreen(app.keys, app.records, app.librarian))
-
-
-def _formats() -> list[str]:
-    from homeai.export.exporting import formats
-
-    return sorted(formats(), key=lambda name: (name != "md", name))
-
-
-def _wrapped(text: str, width: int) -> list[Content]:
-    return list(Content(shown(text).replace("\n", " ")).wrap(max(10, width))) if text else [Content("")]

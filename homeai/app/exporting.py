@@ -1,0 +1,27 @@
+"""A recorded session written into a file, from the list of sessions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from homeai.journal.entries import Entry
+    from homeai.journal.library import Library
+
+
+def format_names() -> list[str]:
+    """The formats that there are, the one most people want first."""
+    from homeai.export.exporting import formats
+
+    return sorted(formats(), key=lambda name: (name != "md", name))
+
+
+def write_out(library: Library, entry: Entry, wanted: str, folder: Path) -> Path:
+    """Write a session in a format into a new file of a folder, and say which."""
+    from homeai.export import export
+    from homeai.export.naming import file_name
+    from homeai.export.writing import write_new
+
+    name = file_name(entry.title, f".{wanted}", f"homeai-{entry.id[:8]}")
+    return write_new(folder / name, export(library.read(entry), wanted))
