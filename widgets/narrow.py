@@ -21,7 +21,7 @@ from widgets.figures import (
 from widgets.frame import Frame, misplaced_line, older_line
 from widgets.gaps_chart import gap_row
 from widgets.machine import machine_line, machine_pulse
-from widgets.sums import first_token_sum, total_sum
+from widgets.sums import first_token_sum
 from widgets.why import why_line
 
 LEAST_CHART = 8
@@ -43,9 +43,7 @@ def strip_lines(frame: Frame, width: int, height: int = 3) -> list[Content]:
         second = second or misplaced_line(frame, width)
         return [first.truncate(width, ellipsis=True), second, machine, *([Content("")] if height > 3 else [])]
     older = older_line(frame, width) if frame.place[0] != frame.place[1] else Content("")
-    # Of an answer that ended the line below it says when its first token came: here, where all of its time went.
-    sum_of = first_token_sum if answer.live else total_sum
-    first = (sum_of(answer, width) if width >= SUM_FROM else None) or headline(answer, width)
+    first = (first_token_sum(answer, width) if width >= SUM_FROM else None) or headline(answer, width)
     if older:
         first = columns(headline(answer, width - older.cell_length - 2, short=True), older, width)
     beside, misplaced = _beside_why(frame, width, pulse=height <= 3), misplaced_line(frame, width)

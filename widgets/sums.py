@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from textual.content import Content
 
@@ -16,29 +16,21 @@ _BEFORE_THE_FIRST = ("start", "load", "queue", "template", "tokenise", "prefill"
 
 
 def first_token_sum(view: AnswerView, width: int) -> Content | None:
-    """`first token 2.31 s = prefill 2.31 s (604 tok, 261/s) + rest 0.00 s`; None before it, or where it is too long."""
-    return _sum(("first token ",), view.ttft_ns, view.rows, "prefill", _BEFORE_THE_FIRST, width)
+    """`first token 2.31 s = prefill 2.31 s (604 tok, 261/s) + rest 0.00 s`; None before it, or where it is too long.
 
-
-def total_sum(view: AnswerView, width: int) -> Content | None:
-    """`total 10.42 s = prefill 2.31 s (604 tok, 261/s) + decode 8.11 s (121 tok, 14.8/s) + rest 0.01 s`."""
-    return _sum(("total ", ""), view.total_ns, view.rows, "decode", (*_BEFORE_THE_FIRST, "decode", "finish"), width)
-
-
-def _sum(
-    names: Sequence[str], whole_ns: int | None, rows: Sequence[PhaseRow], always: str, parts: Sequence[str], width: int
-) -> Content | None:
-    """A span as the sum of its longest parts and a rest, in as much detail as fits."""
+    The longest phases of the wait stand by themselves, in as much detail as fits.
+    """
+    whole_ns = view.ttft_ns
     if whole_ns is None:
         return None
     number, unit = _scale(whole_ns)
-    known = [row for row in rows if row.name in parts and row.span_ns]
-    terms = [row for row in known if row.name == always or (row.span_ns or 0) >= _SHARE_OF_A_TERM * whole_ns]
+    known = [row for row in view.rows if row.name in _BEFORE_THE_FIRST and row.span_ns]
+    terms = [row for row in known if row.name == "prefill" or (row.span_ns or 0) >= _SHARE_OF_A_TERM * whole_ns]
     rest = whole_ns - sum(row.span_ns or 0 for row in terms)
-    for detail, name in ((2, names[0]), (1, names[0]), *((0, name) for name in names)):
+    for detail in (2, 1, 0):
         words = [f"{row.label} {number(row.span_ns or 0)} {unit}{_tokens(row, detail)}" for row in terms]
         line = Content.assemble(
-            (name, MUTED),
+            ("first token ", MUTED),
             (f"{number(whole_ns)} {unit}", STRONG),
             (" = " + " + ".join([*words, f"rest {number(rest)} {unit}"]), MUTED),
         )
@@ -56,7 +48,7 @@ def _scale(whole_ns: int) -> tuple[Callable[[int], str], str]:
 
 
 def _tokens(row: PhaseRow, detail: int) -> str:
-    if row.name not in ("prefill", "decode") or not row.tokens or detail == 0:
+    if row.name != "prefill" or not row.tokens or detail == 0:
         return ""
     rate = f", {units.significant(row.rate_tps)}/s" if row.rate_tps is not None and detail > 1 else ""
     return f" ({units.count(row.tokens)} tok{rate})"
