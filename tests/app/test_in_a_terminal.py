@@ -130,9 +130,9 @@ def test_a_question_an_answer_and_goodbye(terminal: Terminal) -> None:
     terminal.wait_for("CPU, ")
     terminal.type("say=Rainbows\nare light.\r")  # a bare newline is Ctrl+J
     terminal.wait_for("are light.")
-    terminal.wait_for("tokens")
+    terminal.wait_for("finished")
     workers = children_of(terminal)
-    terminal.type("\x11\x11")  # the first one asks, where the end of the answer was not heard yet
+    terminal.type("\x11")
     assert terminal.wait() == 0
     terminal.assert_restored()
     assert_gone(workers)
@@ -201,6 +201,7 @@ def test_ctrl_z_without_a_shell_to_go_back_to_freezes_nothing(terminal: Terminal
     terminal.type("\x1a")
     terminal.type("say=Still here.\r")
     terminal.wait_for("Still here.")
+    terminal.wait_for("finished")
     terminal.type("\x11")
     assert terminal.wait() == 0
 
@@ -211,6 +212,7 @@ def test_a_worker_that_dies_leaves_the_screen_standing(terminal: Terminal) -> No
     terminal.wait_for("✗")
     terminal.type("say=And on.\r")
     terminal.wait_for("And on.")
+    terminal.wait_for("finished")
     terminal.type("\x11")
     assert terminal.wait() == 0
     terminal.assert_restored()
@@ -283,6 +285,7 @@ def test_without_colours_it_still_works(environ: dict[str, str]) -> None:
         terminal.wait_for("CPU, ")
         terminal.type("say=Rainbows are light.\r")
         terminal.wait_for("Rainbows are light.")
+        terminal.wait_for("finished")
         terminal.type("\x11")
         assert terminal.wait() == 0
     finally:

@@ -77,7 +77,7 @@ async def test_a_narrow_window_ends_nothing_whatever_lies_over_the_chat(over: st
     app = StagedApp(*session_facts(), records=Records("full", library, reopen))  # type: ignore[arg-type]
     async with app.run_test(size=(80, 24)) as pilot:
         await ready(pilot)
-        for width in range(20, 0, -1):
+        for width in (20, *range(12, 0, -1)):
             await pilot.resize_terminal(80, 24)
             if len(app.screen_stack) == 2:
                 if over == "theme":
@@ -86,6 +86,6 @@ async def test_a_narrow_window_ends_nothing_whatever_lies_over_the_chat(over: st
                     await pilot.press(over)
             await pilot.pause()
             await pilot.resize_terminal(width, 24)
-            await pilot.press("down", "x", "pagedown", "backspace")
+            await pilot.press("down", "pagedown")
             screen_text(pilot)
             assert app.crash is None, (width, app.crash)
