@@ -60,7 +60,7 @@ def test_while_an_answer_is_drawn_the_sequence_stays_whole(environ: dict[str, st
         for sequence in sequences:
             encoded = sequence.split(b"\x07")[0]
             assert base64.b64decode(encoded, validate=True).startswith(b"w0 w1 w2 ")
-        terminal.type(CTRL_Q)
+        terminal.type(CTRL_Q * 2)
         assert terminal.wait() == 0
     finally:
         terminal.close()

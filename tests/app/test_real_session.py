@@ -146,7 +146,7 @@ async def test_leaving_in_the_middle_ends_the_worker(app: HomeaiApp) -> None:
         assert app.session is not None
         ready = app.session.state.engine.ready
         assert ready is not None
-        await pilot.press("ctrl+q")
+        await pilot.press("ctrl+q", "ctrl+q")
     app.close_session()
     assert not psutil.pid_exists(ready.pid)
 

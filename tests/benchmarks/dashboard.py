@@ -89,7 +89,7 @@ class Dashboard:
     def close(self) -> None:
         """Quit as a user does, and end it if that does not help."""
         if self.terminal.process.poll() is None:
-            self.terminal.type(QUIT)
+            self.terminal.type(QUIT * 2)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.terminal.process.wait(10)
         self.terminal.close()
