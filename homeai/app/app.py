@@ -12,7 +12,6 @@ from textual import events, on
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingsMap
 from textual.command import CommandPalette
-from textual.filter import Monochrome, NoColor
 from textual.geometry import Size
 from textual.screen import Screen
 
@@ -24,8 +23,6 @@ from homeai.app.bridge import (
     SessionLike,
     SessionOpened,
     SessionRefused,
-    joined_texts,
-    parts_of,
     pressed_at,
 )
 from homeai.app.chat_screen import ChatScreen
@@ -33,27 +30,23 @@ from homeai.app.choosing import Choosing
 from homeai.app.commands import BY_ID, COMMANDS, Command, Keys, Situation
 from homeai.app.desk import Alert, Desk
 from homeai.app.explaining import Explaining
+from homeai.app.hearing import Hearing
 from homeai.app.help_screen import HelpScreen
 from homeai.app.history import History
 from homeai.app.librarian import Librarian, Records
 from homeai.app.looking_ahead import LookingAhead
 from homeai.app.opening import Opening, Reopen, StartSampling
+from homeai.app.picture import frame_of, tabs_of
 from homeai.app.replaying import Replaying
-from homeai.app.themes import DARK, LIGHT, TERMINAL
+from homeai.app.themes import dress
 from homeai.clock import now_ns
 from homeai.errors import HomeaiError
-from homeai.events import AnyFact, Ended, EngineEnded, LoadEnded, LoadFailed, Notice, Sampler, Submitted
-from homeai.metrics.context_now import context_now
+from homeai.events import Sampler
 from homeai.metrics.state import SessionState
-from homeai.metrics.view import load_view, view
 from homeai.places import state_dir
 from homeai.platform.jobs import can_suspend_job, suspend_job
-from widgets.ascii import AsciiOnly
-from widgets.figures import closing
 from widgets.foreign import on_one_line
-from widgets.frame import Frame, KeyWords
 from widgets.prompt import Prompt
-from widgets.tabs import Tab
 
 if TYPE_CHECKING:
     from homeai.models.shelf import Shelf
@@ -137,29 +130,18 @@ class HomeaiApp(App[int]):
         self.replaying = None if replay is None else Replaying(self, replay, tour)
         """What is played; None in a dashboard that asks."""
         self._history = History(state_dir) if keep_history else None
-        self._inbox = Inbox()
+        self.hearing = Hearing(self)
+        """What the facts say on the screen."""
         self._left: SessionLike | None = None
         """The session before, while another one is opened in its place."""
-        self._told: set[tuple[str, str]] = set()
-        """Notices shown so far; each is said once."""
-        self._engine_words = ""
         self.has_no_session = False
         """There is none and none will come: it was refused."""
         self.refusal: HomeaiError | None = None
         """Why there is no session, when the user named the model."""
         self.crash: Exception | None = None
         """What ended the application unexpectedly."""
-        for own in (DARK, LIGHT, TERMINAL):
-            self.register_theme(own)
-        self._unknown_theme = theme if theme is not None and theme not in self.available_themes else None
         self.no_color = self.no_color or colourless
-        usual = TERMINAL.name if self.no_color else DARK.name
-        self.theme = usual if theme is None or self._unknown_theme else theme
-        if self.no_color:
-            # Textual's own answer to NO_COLOR is shades of grey, which some terminals show as no contrast at all.
-            self._filters = [*(one for one in self._filters if not isinstance(one, Monochrome)), NoColor()]
-        if ascii_only:
-            self._filters.append(AsciiOnly())
+        self._unknown_theme = None if dress(self, theme, self._filters, ascii_only=ascii_only) else theme
 
     # --- the session --------------------------------------------------------------------------------------------------
 
@@ -182,7 +164,7 @@ class HomeaiApp(App[int]):
 
     def _start_opening(self, open_session: OpenSession | None = None) -> None:
         self._opening.start(
-            self._inbox.put,
+            self.hearing.inbox.put,
             open_session=open_session,
             opened=lambda session: self.post_message(SessionOpened(session)),
             refused=lambda error: self.post_message(SessionRefused(error)),
@@ -194,8 +176,7 @@ class HomeaiApp(App[int]):
         inbox = Inbox()
 
         def take(session: SessionLike) -> None:
-            self.hear_again()
-            self._inbox = inbox  # what the session before still says is heard by nobody
+            self.hear_again(inbox)  # what the session before still says is heard by nobody
             self._take_session(SessionOpened(session))
 
         self._left, self.session = self.session, None
@@ -320,60 +301,18 @@ class HomeaiApp(App[int]):
         self.choosing.go_on()
         if self.replaying is not None:
             self.replaying.replay.advance()
-        facts = self._inbox.drain()
+        facts = self.hearing.inbox.drain()
         if not facts and not self.desk.live and session.state.load.loading is None and self.replaying is None:
             return
         with self.batch_update():
-            for part in parts_of(facts) if self.replaying is not None else [facts]:
-                self._hear(session, part)
+            self.hearing.hear(session, facts)
             self.redraw()
 
-    def _hear(self, session: SessionLike, facts: list[AnyFact]) -> None:
-        if self.replaying is not None and facts and isinstance(facts[0], Submitted):
-            self.replaying.take_question(facts[0])
-        for answer_id, channel, text in joined_texts(facts):
-            if (chat := self.desk.of_answer(answer_id)) is not None:
-                self.chat_screen.talk(chat.number).write(channel, text)
-        for fact in facts:
-            self._take(session, fact)
-
-    def hear_again(self) -> None:
-        """Forget what the facts so far said: others come, or the same from the first on."""
-        self._inbox.drain()
-        self._told.clear()
+    def hear_again(self, inbox: Inbox | None = None) -> None:
+        """Forget what the facts so far said: others come, into another inbox, or the same from the first on."""
+        self.hearing.forget(inbox)
         self.choosing.forget()
         self.explaining = Explaining()
-
-    def _take(self, session: SessionLike, fact: AnyFact) -> None:
-        match fact:
-            case Ended():
-                self._end(session, fact)
-            case Notice() if fact.code == "model_kept" or (fact.code, fact.message) not in self._told:
-                self._told.add((fact.code, fact.message))
-                if fact.code == "model_kept":
-                    self.choosing.told_kept()
-                chat = self.desk.of_answer(fact.answer_id) or self.desk.current
-                self.chat_screen.talk(chat.number).remark(f"{fact.message} {fact.help}".strip())
-            case EngineEnded() if fact.fault is not None:
-                self._engine_words = fact.stderr_tail
-                self.desk.alert = Alert(fact.fault, fact.stderr_tail)
-            case LoadFailed() if fact.fault.code != "cancelled":
-                self.desk.alert = Alert(fact.fault, self._engine_words)
-                self.choosing.told_failed(fact.fault)
-            case LoadEnded():
-                self._engine_words = ""
-                self.choosing.told_loaded(fact)
-
-    def _end(self, session: SessionLike, ended: Ended) -> None:
-        chat = self.desk.of_answer(ended.answer_id)
-        if chat is None:
-            return
-        last = view(session.state, ended.answer_id, self._clock())
-        alert = None if ended.fault is None else Alert(ended.fault, self._engine_words)
-        chat.end(last, alert, seen=chat is self.desk.current)
-        self.chat_screen.talk(chat.number).end(closing(last))
-        if self.replaying is not None:
-            self.replaying.take_end(ended)
 
     def redraw(self) -> None:
         """Show the current chat's figures, the alert, the tabs and the keys as they are now."""
@@ -383,23 +322,8 @@ class HomeaiApp(App[int]):
             screen.alert(None)
         else:
             screen.alert(self.choosing.with_way_out(alert.fault), alert.tail)
-        screen.show(self._frame(state), self.situation(screen), self._tabs(state))
+        screen.show(frame_of(self, state), self.situation(screen), tabs_of(self, state))
         self.show_hint()
-
-    def _frame(self, state: SessionState) -> Frame:
-        now, chat = self._clock(), self.desk.current
-        titles = {other.live_id: other.title for other in self.desk.live if other.live_id is not None}
-        keys = KeyWords(self.keys.words("later_answer"), self.keys.words("why"))
-        explained = self.explaining.of(state, chat.shown_id, now)
-        why = None if explained is None else explained[1]
-        load, sign = load_view(state, now), "" if self.replaying is None else "REPLAY"
-        shown, context = chat.shown_view(state, now), context_now(state, chat.answer_ids)
-        return Frame(state, shown, context, load, chat.place, titles, now, keys, why, sign)
-
-    def _tabs(self, state: SessionState) -> tuple[Tab, ...]:
-        if len(self.desk) == 1:
-            return ()
-        return tuple(Tab(chat.title, chat.doing(state), chat is self.desk.current) for chat in self.desk)
 
     # --- commands -----------------------------------------------------------------------------------------------------
 
@@ -440,7 +364,7 @@ class HomeaiApp(App[int]):
     @property
     def waits_for_facts(self) -> bool:
         """Whether facts came that the screen does not show yet."""
-        return bool(self._inbox)
+        return bool(self.hearing.inbox)
 
     async def action_command(self, command_id: str) -> None:
         """Run a command of the table because of its key."""

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from textual.app import App
+from textual.filter import LineFilter, Monochrome, NoColor
 from textual.theme import Theme
+
+from widgets.ascii import AsciiOnly
 
 DARK = Theme(
     name="homeai-dark",
@@ -74,3 +80,18 @@ TERMINAL = Theme(
     },
 )
 """The terminal's own colours, whatever they are; also what there is when colours are not wanted."""
+
+
+def dress(app: App[Any], theme: str | None, filters: list[LineFilter], *, ascii_only: bool) -> bool:
+    """Give an application its theme, and its filters of what is drawn; False when there is no theme of that name."""
+    for own in (DARK, LIGHT, TERMINAL):
+        app.register_theme(own)
+    is_known = theme is None or theme in app.available_themes
+    usual = TERMINAL.name if app.no_color else DARK.name
+    app.theme = usual if theme is None or not is_known else theme
+    if app.no_color:
+        # Textual's own answer to NO_COLOR is shades of grey, which some terminals show as no contrast at all.
+        filters[:] = [*(one for one in filters if not isinstance(one, Monochrome)), NoColor()]
+    if ascii_only:
+        filters.append(AsciiOnly())
+    return is_known

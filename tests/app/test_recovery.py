@@ -107,6 +107,7 @@ def test_a_question_without_a_model_is_not_lost(terminal: Open, tmp_path: Path) 
     shown.wait_for("CPU, ")
     shown.type("\r")
     shown.wait_for("  kept")
+    shown.wait_for("finished")
     shown.type(QUIT)
     assert shown.wait() == 0
 

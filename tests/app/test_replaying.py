@@ -12,6 +12,7 @@ from textual.pilot import Pilot
 
 from homeai.app.app import HomeaiApp
 from homeai.app.main import open_session
+from homeai.app.picture import frame_of
 from homeai.events import AnyFact, Sampler
 from homeai.journal.naming import records
 from homeai.metrics.view import view
@@ -34,7 +35,7 @@ def playing(path: Path = DEMO, *, speed: float = 1.0, **more: Any) -> HomeaiApp:
 def panel(app: HomeaiApp) -> list[str]:
     """The figures beside the conversation, without the machine's last minute."""
     assert app.session is not None
-    lines = [line.plain for line in side_lines(app._frame(app.session.state), 56, 60)]
+    lines = [line.plain for line in side_lines(frame_of(app, app.session.state), 56, 60)]
     return lines[: next(at for at, line in enumerate(lines) if "─ machine" in line)]
 
 
