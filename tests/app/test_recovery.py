@@ -90,6 +90,7 @@ def test_a_model_of_the_settings_file_that_has_gone_leads_to_the_list(
     shown.wait_for("CPU, ")
     shown.type("say=Here I am.\r")
     shown.wait_for("Here I am.")
+    shown.wait_for("finished")
     shown.type(QUIT)
     assert shown.wait() == 0
     shown.assert_restored()
