@@ -366,7 +366,7 @@ async def test_a_question_can_be_taken_away_with_its_answer() -> None:
         talk.retract()
         talk.retract()
         await pilot.pause()
-        assert set(rows(pilot)) == {""}
+        assert set(rows(pilot)) == {"", "· said later"}  # what was said beside the answers is not said again
 
 
 async def test_a_remark_waits_for_the_end_of_the_answer_and_not_for_its_beginning() -> None:
