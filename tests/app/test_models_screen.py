@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 from textual.events import Paste
 from textual.pilot import Pilot
 
 from homeai.app.models_screen import ModelsScreen, use_named
-from homeai.events import AnyFact, Fault, LoadFailed, LoadStarted, Notice
+from homeai.events import AnyFact, Fault, LoadEnded, LoadFailed, LoadStarted, Notice
 from homeai.models.modelfile import ModelFile
 from homeai.models.shelf import Shelf
 from tests.app.stage import Stage, StagedApp, play, ready, screen_text, until
@@ -362,6 +363,21 @@ async def test_a_model_is_used_by_its_name(folder: Path, name: str, told: str) -
             assert app.played.models == []
         else:
             await until(pilot, lambda: app.played.models)
+
+
+async def test_a_model_named_that_is_loaded_is_told_to_be_in_use(folder: Path) -> None:
+    loaded = next(fact for fact in stories.session_facts() if isinstance(fact, LoadEnded))
+    path = str(folder / "Beta-Instruct.gguf")
+    facts = [
+        structs.replace(fact, model=structs.replace(loaded.model, path=path)) if isinstance(fact, LoadEnded) else fact
+        for fact in stories.session_facts()
+    ]
+    app = staged(folder, *facts)
+    async with app.run_test(size=SIZE, notifications=True) as pilot:
+        await ready(pilot)
+        use_named(app, "beta")
+        await until(pilot, lambda: any("is in use already." in note.message for note in app._notifications))
+        assert app.played.models == []
 
 
 async def test_a_model_named_while_an_answer_runs_is_asked_about(folder: Path) -> None:

@@ -62,11 +62,15 @@ def driver(nvml_library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     _unload()
 
 
+_ALREADY_LOADED: int = getattr(os, "RTLD_NOLOAD", 0)
+"""The flag that opens a library only where it is open already; Windows has none, nor the stand-in."""
+
+
 def _unload() -> None:
     """Close what nvidia-ml-py opened more than once, or a probe of a later test would find the stand-in."""
     for _ in range(100):
         try:
-            held = ctypes.CDLL("libnvidia-ml.so.1", mode=os.RTLD_NOLOAD)
+            held = ctypes.CDLL("libnvidia-ml.so.1", mode=_ALREADY_LOADED)
         except OSError:
             return
         for _reference in range(2):
