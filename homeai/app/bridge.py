@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from textual.message import Message
 
@@ -14,9 +14,12 @@ from homeai.events import AnyFact, Channel, Sample, Sampler, Submitted, Text
 from homeai.metrics.state import SessionState
 
 if TYPE_CHECKING:
+    from homeai.app.app import HomeaiApp
     from homeai.metrics.talks import Talk
     from homeai.models.modelfile import ModelFile
     from homeai.session import Chat
+
+T = TypeVar("T")
 
 
 class SessionLike(Protocol):
@@ -110,6 +113,18 @@ class Inbox:
         while self._facts:
             facts.append(self._facts.popleft())
         return facts
+
+
+def tell_outcome(app: HomeaiApp, do: Callable[[], T], take: Callable[[T | HomeaiError], object]) -> None:
+    """Do something, on whatever thread, and hand what came of it, or why it failed, to a function on the screen's."""
+    try:
+        found: T | HomeaiError = do()
+    except HomeaiError as error:
+        found = error
+    except Exception as error:  # noqa: BLE001 - on a thread of its own it would be lost
+        app.call_later(app._handle_exception, error)
+        return
+    app.call_later(take, found)
 
 
 def pressed_at(pressed_at_s: float, at_ns: int) -> int:

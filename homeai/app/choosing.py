@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from homeai.app.bridge import OpenWith
+from homeai.app.bridge import OpenWith, tell_outcome
 from homeai.errors import EngineError, HomeaiError
 from homeai.events import Fault, LoadEnded
 from widgets.foreign import on_one_line
@@ -160,18 +160,7 @@ def find_aside(
     app: HomeaiApp, find: Callable[[], ModelFile], take: Callable[[ModelFile | HomeaiError], object]
 ) -> None:
     """Find a model on a thread of its own: a name may be looked for in every folder, ten seconds on a slow disk."""
-
-    def run() -> None:
-        try:
-            found: ModelFile | HomeaiError = find()
-        except HomeaiError as error:
-            found = error
-        except Exception as error:  # noqa: BLE001 - on a thread of its own it would be lost
-            app.call_later(app._handle_exception, error)
-            return
-        app.call_later(take, found)
-
-    threading.Thread(target=run, name="homeai-resolve", daemon=True).start()
+    threading.Thread(target=tell_outcome, args=(app, find, take), name="homeai-resolve", daemon=True).start()
 
 
 def _offer(app: HomeaiApp, model: ModelFile) -> None:

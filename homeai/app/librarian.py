@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar
 
+from homeai.app.bridge import tell_outcome
 from homeai.app.opening import Reopen
 from homeai.errors import HomeaiError
 
@@ -50,19 +51,8 @@ class Librarian:
 
     def ask(self, do: Callable[[Library], T], take: Callable[[T | HomeaiError], object]) -> None:
         """Do something with the library, and hand what came of it, or why it failed, to a function on the screen."""
-
-        def run() -> None:
-            try:
-                found: T | HomeaiError = do(self._opened())
-            except HomeaiError as error:
-                found = error
-            except Exception as error:  # noqa: BLE001 - on a thread of its own it would be lost
-                self._app.call_later(self._app._handle_exception, error)
-                return
-            self._app.call_later(take, found)
-
         with suppress(RuntimeError):  # the program ends
-            self._thread.submit(run)
+            self._thread.submit(tell_outcome, self._app, lambda: do(self._opened()), take)
 
     def close(self) -> None:
         """Delete for good what was deleted."""
