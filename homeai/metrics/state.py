@@ -208,7 +208,7 @@ class AnswerState:
     """The newest estimate from inside a chunk; out of date once `prefill` is further."""
     tokens: TokenState = TokenState()
     slow_steps: tuple[SlowStep, ...] = ()
-    """Tokens that came late; bounded by `fold.SLOW_STEPS`."""
+    """Tokens that came late; bounded by `answer_fold.SLOW_STEPS`."""
     answer_pieces: Series[str] = field(default_factory=Series)
     reasoning_pieces: Series[str] = field(default_factory=Series)
     first_text: Text | None = None

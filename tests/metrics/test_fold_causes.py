@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from homeai.events import Calibrated, Ceilings, Expected, Measured, Parts, Prefilled, SlowStep, Step
-from homeai.metrics.fold import SLOW_STEPS, fold, fold_all
+from homeai.metrics.answer_fold import SLOW_STEPS
+from homeai.metrics.fold import fold, fold_all
 from homeai.metrics.state import SessionState
 from tests.metrics import stories
 from tests.metrics.stories import ms
