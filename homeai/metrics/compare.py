@@ -19,7 +19,7 @@ _SHOWN: tuple[tuple[str, tuple[str, ...]], ...] = (
     ),
     ("where the time went", tuple(f"phases_ms.{name}" for name in PHASES)),
     ("gaps between tokens", ("gaps_ms.p50", "gaps_ms.p95", "gaps_ms.max")),
-    ("tokens", ("tokens.prompt", "tokens.reused", "tokens.evaluated", "tokens.output", "context_fill")),
+    ("tokens", ("tokens.prompt", "tokens.reused", "tokens.evaluated", "tokens.output", "context_own")),
     ("the model's load", ("load.total_ms", "load.page_cache")),
     (
         "model and engine",

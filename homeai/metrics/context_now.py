@@ -1,12 +1,12 @@
-"""How full the engine's context is now, seen from one chat."""
+"""How full the engine's context is, seen from one chat: now, or when an answer of it was last heard of."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from homeai.metrics.quantities.context_fill import context_used
-from homeai.metrics.state import SessionState
+from homeai.metrics.quantities.context_own import context_used
+from homeai.metrics.state import AnswerState, SessionState
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +22,12 @@ class ContextNow:
     def fill(self) -> float | None:
         """0..1."""
         return (self.own + self.others) / self.size if self.size > 0 else None
+
+
+def others_held(state: SessionState, answer: AnswerState) -> int:
+    """Return the cells of the context that other chats held when the answer's newest fact came."""
+    told = 0 if answer.tokenised is None else answer.tokenised.context_used_others
+    return state.context_others.get(answer.answer_id, told)
 
 
 def context_now(state: SessionState, answer_ids: Sequence[int]) -> ContextNow | None:

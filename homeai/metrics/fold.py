@@ -43,7 +43,8 @@ from homeai.events import (
     Tokens,
 )
 from homeai.metrics.answer_fold import fold_answer
-from homeai.metrics.quantities.context_fill import context_used, others_held
+from homeai.metrics.context_now import others_held
+from homeai.metrics.quantities.context_own import context_used
 from homeai.metrics.series import Series
 from homeai.metrics.state import (
     AnswerState,

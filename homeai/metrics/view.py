@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from homeai.events import Fault, FinishReason
+from homeai.metrics.context_now import others_held
 from homeai.metrics.gaps import (
     gaps_ns,
     nearest_rank,
@@ -24,7 +25,7 @@ from homeai.metrics.load_view import LoadView, load_of, load_view
 from homeai.metrics.ordered import Ordered
 from homeai.metrics.phases import Phase, PhaseName, current_phase, phases, reading_lost_at
 from homeai.metrics.quantities import (
-    context_fill,
+    context_own,
     decode_tps,
     end_to_end_tps,
     first_answer,
@@ -149,7 +150,7 @@ class AnswerView:
     """Cells that other chats hold in the same context; of an ended answer those that they held at its end."""
     context_size: int | None
     context_fill: float | None
-    """0..1."""
+    """0..1, of this chat and others."""
     kept: int | None
     """Tokens of this chat that the engine kept in its cache at the end, for the next question; None if not told."""
     queue_behind: tuple[int, ...]
@@ -196,7 +197,7 @@ def view(state: SessionState, answer_id: int, now_ns: int) -> AnswerView:
     first_token = ttft.METRIC.compute(answer)
     decode = decode_tps.METRIC.compute(answer)
     current = current_phase(answer)
-    used, others = context_fill.context_used(answer), context_fill.others_held(state, answer)
+    used, others = context_own.context_used(answer), others_held(state, answer)
     size = answer.tokenised.context if answer.tokenised is not None else None
     prompt = _prompt(answer)
     return AnswerView(

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from homeai.events import AnyFact, EngineEnded, Fault, Tokenised
 from homeai.metrics.context_now import ContextNow, context_now
 from homeai.metrics.fold import fold_all
+from homeai.metrics.quantities.context_own import METRIC
 from homeai.metrics.view import view
 from tests.metrics import stories
 from tests.metrics.stories import ms
@@ -49,6 +50,7 @@ def test_the_view_of_an_ended_answer_keeps_what_others_held_at_its_end() -> None
     before, after = fold_all(facts), fold_all(later)
     assert view(before, 2, 0) == view(after, 2, 0)
     assert context_now(after, [2]) == ContextNow(107, 1804 + 99, 4096)
+    assert METRIC.compute(after.answers[2]).value == 107 / 4096, "its own part, whatever others do"
 
 
 def test_a_prompt_that_does_not_fit_leaves_the_chat_what_it_held() -> None:

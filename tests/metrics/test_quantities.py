@@ -280,16 +280,16 @@ def test_reused_share() -> None:
     assert value("reused_share", stories.whole_session()) == pytest.approx(1200 / 1804)
 
 
-def test_context_fill_counts_what_is_in_the_cache_now() -> None:
+def test_context_own_counts_what_is_in_the_cache_now() -> None:
     live = stories.whole_session()[:-1]
     # The newest token is chosen but not evaluated yet.
-    assert value("context_fill", live) == pytest.approx((1804 + 120) / 4096)
-    assert value("context_fill", stories.whole_session()) == pytest.approx(1924 / 4096)
+    assert value("context_own", live) == pytest.approx((1804 + 120) / 4096)
+    assert value("context_own", stories.whole_session()) == pytest.approx(1924 / 4096)
     reading = [*stories.session_facts(), *stories.prompt_facts()[:6]]
-    assert value("context_fill", reading) == pytest.approx((1200 + 256) / 4096)
+    assert value("context_own", reading) == pytest.approx((1200 + 256) / 4096)
 
 
-def test_context_fill_includes_other_chats() -> None:
+def test_context_own_leaves_out_other_chats() -> None:
     facts = [*stories.session_facts(), *stories.prompt_facts()[:4]]
     facts.append(
         Tokenised(
@@ -297,13 +297,13 @@ def test_context_fill_includes_other_chats() -> None:
             started_at_ns=ms(1001),
             answer_id=1,
             prompt=100,
-            reused=0,
-            cached=0,
+            reused=50,
+            cached=50,
             context=1000,
             context_used_others=300,
         )
     )
-    assert value("context_fill", facts) == pytest.approx(0.3)
+    assert value("context_own", facts) == pytest.approx(0.05)
 
 
 def test_stop_latency() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from homeai.explain.context import AnswerContext
 from homeai.explain.finding import Finding, Term
 from homeai.explain.rules import Rule
+from homeai.metrics.context_now import others_held
 from homeai.metrics.phases import does_not_fit
-from homeai.metrics.quantities.context_fill import others_held
 from homeai.units import count
 
 

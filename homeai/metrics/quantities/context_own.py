@@ -1,11 +1,11 @@
-"""How full the context is."""
+"""How much of the context a chat holds."""
 
 from __future__ import annotations
 
 from homeai.metrics.phases import cut_reason, does_not_fit
 from homeai.metrics.quantities import Metric
 from homeai.metrics.quantity import Quantity, absent
-from homeai.metrics.state import AnswerState, SessionState
+from homeai.metrics.state import AnswerState
 
 
 def context_used(answer: AnswerState) -> int | None:
@@ -24,25 +24,19 @@ def context_used(answer: AnswerState) -> int | None:
     return answer.tokenised.reused + evaluated + max(0, answer.tokens.count - 1)
 
 
-def others_held(state: SessionState, answer: AnswerState) -> int:
-    """Return the cells of the context that other chats held when the answer's newest fact came."""
-    told = 0 if answer.tokenised is None else answer.tokenised.context_used_others
-    return state.context_others.get(answer.answer_id, told)
-
-
 def _compute(answer: AnswerState) -> Quantity:
     used = context_used(answer)
     if used is None or answer.tokenised is None:
         return absent("share", cut_reason(answer))
     if answer.tokenised.context <= 0:
         return absent("share", "the size of the context is not known")
-    return Quantity((used + answer.tokenised.context_used_others) / answer.tokenised.context, "share", n=used)
+    return Quantity(used / answer.tokenised.context, "share", n=used)
 
 
 METRIC = Metric(
-    id="context_fill",
-    label="context in use",
+    id="context_own",
+    label="context, this chat's",
     unit="share",
-    formula="Tokens held in the context (prompt read + written, and those of other chats at its tokenise) / its size.",
+    formula="Tokens that this chat holds in the context (prompt read + written) / the context's size.",
     compute=_compute,
 )
