@@ -14,7 +14,7 @@ from widgets.page_view import PageView
 from widgets.prose import Row
 
 MOST_PROMPT_LINES = 60
-"""Lines of a question that are shown; a pasted file would fill the conversation."""
+"""Lines of a question that are shown until more is asked for; a pasted file would fill the conversation."""
 MOST_PROMPT_CHARACTERS = 6_000
 
 
@@ -25,14 +25,14 @@ class Conversation(PageView):
     Asleep, behind another conversation, it takes down what comes and lays out nothing.
 
     Args:
-        thoughts_key: The key that shows what was thought, as people write it.
+        unfold_key: The key that shows what is folded, as people write it.
         end_key: The key that goes back to the end.
     """
 
-    def __init__(self, *, id: str | None = None, thoughts_key: str = "Ctrl+T", end_key: str = "Ctrl+G") -> None:
+    def __init__(self, *, id: str | None = None, unfold_key: str = "Ctrl+T", end_key: str = "Ctrl+G") -> None:
         super().__init__(id=id, end_key=end_key)
-        self._thoughts_key = thoughts_key
-        self._show_reasoning = False
+        self._unfold_key = unfold_key
+        self._unfolded = False
         self._turns: list[int] = []
         """By question the index of its first block."""
         self._stream: BlockStream | None = None
@@ -43,8 +43,10 @@ class Conversation(PageView):
         """What is being thought, shown until the answer begins."""
         self._to_fold: list[Entry] = []
         """What was thought, and folds once nobody is scrolled away: it may not vanish while it is read."""
-        self._held: list[str] = []
-        """Remarks that came while the answer was being written."""
+        self._rests: list[Entry] = []
+        """What of long questions folds."""
+        self._held: list[tuple[str, bool]] = []
+        """Remarks that came while the answer was being written, and whether they are part of it."""
         self._remarks: list[Entry] = []
         """Those that are no part of an answer, in the order of the page."""
 
@@ -68,11 +70,14 @@ class Conversation(PageView):
             self._page.hide([entry for entry in self._page if entry.kind == "welcome"], True)
         self._turns.append(len(self._page))
         text = prompt.strip("\n")
-        drawn = "\n".join(text.split("\n", MOST_PROMPT_LINES)[:MOST_PROMPT_LINES])[:MOST_PROMPT_CHARACTERS]
+        first, *rest = _pieces(text)
         self._page.add("name", "you")
-        self._page.add("question", drawn)
-        if more := len(text) - len(drawn):
-            self._remark(f"and {more:,} more characters")
+        self._page.add("question", first)
+        if rest:
+            self._fold_remark(f"and {len(text) - len(first):,} more characters", "them")
+            pieces = [self._page.add("question", piece) for piece in rest]
+            self._page.hide(pieces, not self._unfolded)
+            self._rests += pieces
         self._page.add("name", "homeai")
         self._stream, self._channel, self._open = BlockStream(), "answer", None
         self.to_end()
@@ -84,9 +89,14 @@ class Conversation(PageView):
             first = self._page[begin].number
             stay = [entry.source for entry in self._remarks if entry.number >= first]
             self._remarks = [entry for entry in self._remarks if entry.number < first]
+            self._rests = [entry for entry in self._rests if entry.number < first]
             self._page.cut(begin)
-            self._stream, self._open, self._thinking, self._held = None, None, [], []
+            self._stream, self._open, self._thinking = None, None, []
             self._remarks += [self._page.add("remark", source) for source in stay]
+            held, self._held = self._held, []
+            for text, of_answer in held:
+                if not of_answer:
+                    self.remark(text)
             self.to_end()
 
     def write(self, channel: Channel, text: str) -> None:
@@ -110,8 +120,8 @@ class Conversation(PageView):
         if words is not None:
             self._page.add("closing", (Row(words),))
         held, self._held = self._held, []
-        for text in held:
-            self._remarks.append(self._remark(text))
+        for text, of_answer in held:
+            self.remark(text, of_answer=of_answer)
         self._place()
 
     def remark(self, text: str, *, of_answer: bool = False) -> None:
@@ -122,29 +132,24 @@ class Conversation(PageView):
             of_answer: It belongs to the last answer, and goes with it.
         """
         if self._stream is not None and self._page[-1].kind in ("answer", "reasoning"):
-            self._held.append(text)
+            self._held.append((text, of_answer))
             return
         entry = self._remark(text)
         if not of_answer:
             self._remarks.append(entry)
         self._place()
 
-    @property
-    def show_reasoning(self) -> bool:
-        """Whether what was thought before the answers is shown."""
-        return self._show_reasoning
-
-    def toggle_reasoning(self) -> None:
-        """Show or hide what was thought; what is being thought is shown in any case."""
-        self._show_reasoning = not self._show_reasoning
+    def toggle_folded(self) -> None:
+        """Show or hide what was thought and all of long questions; what is being thought is shown in any case."""
+        self._unfolded = not self._unfolded
         thoughts = [entry for entry in self._page if entry.kind == "reasoning" and entry not in self._thinking]
-        self._page.hide(thoughts, not self._show_reasoning)
+        self._page.hide([*thoughts, *self._rests], not self._unfolded)
         self._to_fold = []
         self._place()
 
     def _place(self) -> None:
         if self._to_fold and self._follows:
-            self._page.hide(self._to_fold, not self._show_reasoning)
+            self._page.hide(self._to_fold, not self._unfolded)
             self._to_fold = []
         super()._place()
 
@@ -154,6 +159,10 @@ class Conversation(PageView):
             "remark", tuple(Row(Content(line), "· " if index == 0 else "  ", "  ") for index, line in lines)
         )
 
+    def _fold_remark(self, words: str, them: str) -> None:
+        """Say what folds, and by which key, unless there is none."""
+        self._remark(f"{words} ({self._unfold_key} shows or hides {them})" if self._unfold_key else words)
+
     def _finish_channel(self) -> None:
         assert self._stream is not None
         for block in self._stream.finish():
@@ -161,7 +170,7 @@ class Conversation(PageView):
         if self._thinking:
             self._to_fold += self._thinking
             self._thinking = []
-            self._remark(f"thought before answering ({self._thoughts_key} shows or hides it)")
+            self._fold_remark("thought before answering", "it")
         self._stream, self._open = BlockStream(), None
 
     def _show(self, block: Block, *, finished: bool) -> None:
@@ -173,3 +182,19 @@ class Conversation(PageView):
             self._page.change(self._open, block, finished=finished)
         if finished:
             self._open = None
+
+
+def _pieces(text: str) -> list[str]:
+    """A question as blocks of some lines, of which only those near the window are laid out: it may be a book."""
+    pieces: list[str] = []
+    at = 0
+    while at < len(text):
+        lines = text[at : at + MOST_PROMPT_CHARACTERS].split("\n", MOST_PROMPT_LINES)[:MOST_PROMPT_LINES]
+        piece = "\n".join(lines)
+        at += len(piece)
+        if text.startswith("\n", at):
+            at += 1
+        elif at < len(text):
+            piece = piece.removesuffix("\n")
+        pieces.append(piece)
+    return pieces or [""]

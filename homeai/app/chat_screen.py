@@ -142,8 +142,8 @@ class ChatScreen(Screen[None]):
         self._talks.pop(number).remove()
 
     def _new_talk(self, number: int) -> Conversation:
-        thoughts_key, end_key = self._keys.words("toggle_reasoning"), self._keys.words("to_end")
-        talk = self._talks[number] = Conversation(thoughts_key=thoughts_key, end_key=end_key)
+        unfold_key, end_key = self._keys.words("toggle_reasoning"), self._keys.words("to_end")
+        talk = self._talks[number] = Conversation(unfold_key=unfold_key, end_key=end_key)
         return talk
 
     def show(self, frame: Frame, now: Situation, tabs: tuple[Tab, ...] = ()) -> None:

@@ -113,9 +113,9 @@ def _show_current(app: HomeaiApp) -> None:
     app.redraw()
 
 
-def toggle_reasoning(app: HomeaiApp) -> None:
-    """Show or hide what the model thought before it answered."""
-    app.chat_screen.conversation.toggle_reasoning()
+def toggle_folded(app: HomeaiApp) -> None:
+    """Show or hide what the model thought before it answered, and all of long questions."""
+    app.chat_screen.conversation.toggle_folded()
 
 
 def scroll_up(app: HomeaiApp) -> None:

@@ -170,7 +170,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("copy_code", ("alt+k",), "code", "Copy the code",
             "copies the code in the answer; press it again for the next block", "copying:copy_code"),
     Command("toggle_reasoning", ("ctrl+t",), "thoughts", "Thoughts",
-            "shows or hides what a model thought before it answered", "chats:toggle_reasoning"),
+            "shows or hides what was thought before answers, and the rest of long questions", "chats:toggle_folded"),
     Command("scroll_up", ("pageup",), "back", "Scroll up", "goes back in the conversation", "chats:scroll_up"),
     Command("scroll_down", ("pagedown",), "on", "Scroll down", "goes on in the conversation", "chats:scroll_down"),
     Command("to_end", ("ctrl+g", "ctrl+end"), "end", "To the end",

@@ -266,7 +266,7 @@ async def test_the_mouse_selects_across_lines_and_blocks() -> None:
         assert await drag(pilot, (2 + 6, first), (2 + 3, last)) == "bold line\n\n code here\n\nlast"
         # What comes, and what happens above, does not move it.
         talk.write("answer", paragraphs(0, 30))
-        talk.toggle_reasoning()
+        talk.toggle_folded()
         await pilot.resize_terminal(50, 30)
         await pilot.pause()
         assert pilot.app.screen.get_selected_text() == "bold line\n\n code here\n\nlast"
@@ -334,104 +334,6 @@ async def test_a_click_on_a_link_does_nothing() -> None:
             await pilot.click(Conversation, offset=(x, 11))
         assert opened == []
         assert pilot.app.is_running
-
-
-# --- what is said -----------------------------------------------------------------------------------------------------
-
-
-async def test_a_question_can_be_taken_away_with_its_answer() -> None:
-    async with room((40, 20)) as (pilot, talk):
-        talk.ask("first")
-        talk.write("answer", "answer one")
-        talk.end(Content("closing one"))
-        await pilot.pause()
-        before = rows(pilot)
-        talk.ask("second")
-        talk.write("reasoning", "thoughts")
-        talk.write("answer", "half an ans")
-        talk.remark("held back")
-        talk.retract()
-        await pilot.pause()
-        assert rows(pilot) == before
-        talk.ask("third")
-        talk.write("answer", "answer three")
-        talk.end(None)
-        talk.remark("said later")
-        await pilot.pause()
-        shown = "\n".join(rows(pilot))
-        assert "third" in shown
-        assert "second" not in shown
-        assert "held back" not in shown
-        talk.retract()
-        talk.retract()
-        talk.retract()
-        await pilot.pause()
-        assert set(rows(pilot)) == {"", "· said later"}  # what was said beside the answers is not said again
-
-
-async def test_a_remark_waits_for_the_end_of_the_answer_and_not_for_its_beginning() -> None:
-    async with room((40, 20)) as (pilot, talk):
-        talk.welcome([Row(Content("Hello."))])
-        talk.remark("before the question")
-        talk.ask("why")
-        talk.remark("before the answer")
-        talk.write("answer", "```\ncode\n```\n")
-        talk.remark("between two blocks")
-        talk.write("answer", "more")
-        talk.end(Content("closing words"))
-        await pilot.pause()
-        assert [row for row in rows(pilot) if row] == [
-            "· before the question",
-            "you",
-            "why",
-            "homeai",
-            "· before the answer",
-            " code",
-            "more",
-            "closing words",
-            "· between two blocks",
-        ]
-
-
-async def test_thoughts_fold_when_the_answer_begins_and_unfold_by_key() -> None:
-    async with room((40, 20)) as (pilot, talk):
-        talk.ask("why")
-        talk.write("reasoning", "a secret plan\n\nin two blocks")
-        await pilot.pause()
-        assert "a secret plan" in rows(pilot)
-        talk.write("answer", "The answer.")
-        await pilot.pause()
-        assert rows(pilot)[-5:] == [
-            "homeai",
-            "· thought before answering (Ctrl+T",
-            "  shows or hides it)",
-            "",
-            "The answer.",
-        ]
-        talk.toggle_reasoning()
-        await pilot.pause()
-        assert "in two blocks" in rows(pilot)
-        talk.toggle_reasoning()
-        await pilot.pause()
-        assert "in two blocks" not in rows(pilot)
-
-
-async def test_a_thought_does_not_fold_while_somebody_reads_it() -> None:
-    async with room((40, 20)) as (pilot, talk):
-        talk.ask("why")
-        talk.write("reasoning", "\n".join(f"- thought {number}" for number in range(60)))
-        await pilot.pause()
-        talk.page_up()
-        await pilot.pause()
-        before = rows(pilot)
-        talk.write("answer", "The answer.")
-        talk.end(None)
-        await pilot.pause()
-        assert rows(pilot) == before
-        talk.to_end()
-        await pilot.pause()
-        assert "• thought 59" not in rows(pilot)
-        assert rows(pilot)[-1] == "The answer."
 
 
 async def test_asleep_it_draws_nothing_and_wakes_with_all_of_it() -> None:
