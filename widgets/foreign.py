@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from textual.content import Content
 
 from homeai.units import printable
@@ -25,6 +27,16 @@ _PLAIN: dict[int, str | None] = {
     0x2029: "\n",
 }
 
+_LINE_END = re.compile(r"\r\n|[\r\v\f\x85]")
+_NOT_TYPED = re.compile(
+    # Sequences for terminals as a whole: without its first sign the rest of one means nothing.
+    r"\x1b\[[0-?]*[ -/]*[@-~]"  # colours
+    r"|\x1b[]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)"  # titles, links, the clipboard
+    r"|\x1b[()*+./#%-][0-~]"  # sets of characters
+    # And what draws nothing: control characters, and signs that only turn the direction of text.
+    r"|[\x00-\x08\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+)
+
 
 def shown(text: str) -> str:
     """The text with stand-ins for control characters and without sequences whose width terminals dispute.
@@ -34,6 +46,14 @@ def shown(text: str) -> str:
     if text.isascii():
         return printable(text)
     return printable(text.translate(_PLAIN))
+
+
+def as_typed(text: str) -> str:
+    """Text that is pasted, or comes back into a box, as if it had been typed: without what no key writes.
+
+    The model is asked what stands in the box: neither sequences for a terminal nor stand-ins for them.
+    """
+    return shown(_NOT_TYPED.sub("", _LINE_END.sub("\n", text)))
 
 
 def on_one_line(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from textual import events
 from textual.widgets import Input
 
-from widgets.foreign import shown
+from widgets.foreign import as_typed, shown
 
 MOST_CHARACTERS = 4_096
 """As long as a path may be; a longer paste is cut."""
@@ -31,10 +31,10 @@ class LineBox(Input):
         self.cursor_blink = False
 
     def _on_paste(self, event: events.Paste) -> None:
-        """Take the first line of what is pasted; control characters come in as visible stand-ins."""
+        """Take the first line of what is pasted, as if it had been typed."""
         event.stop()
         event.prevent_default()
-        first = next((line for line in event.text.splitlines() if line.strip()), "")
+        first = next((line for line in as_typed(event.text).split("\n") if line.strip()), "")
         self.replace(_in_box(first), *self.selection)
 
 

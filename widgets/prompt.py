@@ -12,7 +12,7 @@ from textual.message_pump import MessagePumpClosed
 from textual.widgets import TextArea
 from textual.widgets.text_area import Edit, EditResult
 
-from widgets.foreign import shown
+from widgets.foreign import as_typed
 
 MOST_CHARACTERS = 1_000_000
 """More than any context of today holds; a longer paste is refused and the draft kept."""
@@ -104,7 +104,7 @@ class Prompt(TextArea):
 
     def remember(self, texts: Sequence[str]) -> None:
         """Put these before the history of this run, the newest last."""
-        earlier = [shown(text) for text in texts if text.strip()]
+        earlier = [typed for text in texts if (typed := as_typed(text)).strip()]
         self._history[:0] = earlier
         self._shown_entry += len(earlier)
 
@@ -173,10 +173,10 @@ class Prompt(TextArea):
         return self._complete(self.document[0][:column])
 
     async def _on_paste(self, event: events.Paste) -> None:
-        """Take pasted text with its lines; control characters come in as visible stand-ins."""
+        """Take pasted text with its lines, as if it had been typed."""
         event.stop()
         event.prevent_default()
-        text = shown(event.text.replace("\r\n", "\n").replace("\r", "\n"))
+        text = as_typed(event.text)
         if len(self.text) + len(text) > MOST_CHARACTERS:
             self.post_message(self.TooLong(self, len(self.text) + len(text)))
             return
@@ -194,7 +194,7 @@ class Prompt(TextArea):
     def keep(self, text: str) -> None:
         """Put a text that stands in the box no longer, or never did, where Up finds it first."""
         at_draft = self._shown_entry == len(self._history)
-        kept = shown(text)
+        kept = as_typed(text)
         if kept.strip() and self._history[-1:] != [kept]:
             self._history.append(kept)
         if at_draft:
@@ -203,7 +203,7 @@ class Prompt(TextArea):
     def show_text(self, text: str) -> None:
         """Put this text into the box, whatever stands there; Up and Down begin at the newest entry again."""
         self._begin_anew()
-        self.load_text(shown(text))
+        self.load_text(as_typed(text))
         self.move_cursor(self.document.end)
 
     def _begin_anew(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from textual import events
 from textual.widgets import TextArea
 
-from widgets.foreign import shown
+from widgets.foreign import as_typed
 
 
 class TextBox(TextArea):
@@ -50,7 +50,7 @@ class TextBox(TextArea):
             self.screen.focus_next()
 
     async def _on_paste(self, event: events.Paste) -> None:
-        """Take pasted text with its lines; control characters come in as visible stand-ins."""
+        """Take pasted text with its lines, as if it had been typed."""
         event.stop()
         event.prevent_default()
-        self.insert(shown(event.text.replace("\r\n", "\n").replace("\r", "\n")))
+        self.insert(as_typed(event.text))

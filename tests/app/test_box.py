@@ -197,12 +197,13 @@ def test_a_damaged_file_loses_what_is_damaged_only(tmp_path: Path, content: byte
 
 
 async def test_what_was_changed_in_the_file_reaches_the_terminal_as_text_only(tmp_path: Path) -> None:
-    history.add(kept(tmp_path), "\x1b[2J\x1b]0;x\x07")
+    history.add(kept(tmp_path), "\x1b[2Jwhat\x1b]0;x\x07 \x07was")
+    history.add(kept(tmp_path), "\x1b[2J")
     app = StagedApp(*stories.session_facts(), keep_history=True)
     async with app.run_test(size=SIZE) as pilot:
         await ready(pilot)
         await until(pilot, lambda: app.chat_screen.prompt.has_history)
-        assert await box_after_up(pilot) == "␛[2J␛]0;x␇"
+        assert await box_after_up(pilot) == "what was"
     app.close_session()
 
 

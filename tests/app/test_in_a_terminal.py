@@ -138,10 +138,11 @@ def test_a_question_an_answer_and_goodbye(terminal: Terminal) -> None:
     assert_gone(workers)
 
 
-def test_an_escape_sequence_in_a_paste_stays_where_it_is(terminal: Terminal) -> None:
+def test_an_escape_sequence_in_a_paste_is_no_key_and_asked_of_no_model(terminal: Terminal) -> None:
     terminal.wait_for("CPU, ")
-    terminal.type("\x1b[200~begin \x1b[31mred \x1b[0m end\x1b[201~")
-    terminal.wait_for("begin ␛[31mred ␛[0m end")
+    terminal.type("\x1b[200~say=begin \x1b[31mred\x1b[0m end\x1b[201~\r")
+    terminal.wait_for("finished")
+    terminal.wait_for("begin red end")
     terminal.type("\x11")
     assert terminal.wait() == 0
 

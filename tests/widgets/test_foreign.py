@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from textual.content import Content
 
-from widgets.foreign import middle_cut, on_one_line, shown
+from widgets.foreign import as_typed, middle_cut, on_one_line, shown
 
 ANY_TEXT = st.text(st.characters(), max_size=60)  # surrogates included
 
@@ -38,8 +38,31 @@ def test_what_is_drawn(raw: str, drawn: str) -> None:
     assert shown(raw) == drawn
 
 
+@pytest.mark.parametrize(
+    ("raw", "typed"),
+    [
+        ("a \x1b[1;31mred\x1b[0m\x1b[K word", "a red word"),
+        ("\x1b]0;title\x07\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\", "link"),
+        ("\x1b(Bplain\x1b(0", "plain"),
+        ("alone \x1b here, \x1b[cut", "alone  here, ut"),
+        ("\x1b] no end\nnext", "] no end\nnext"),
+        ("one\r\ntwo\rthree\x0bfour\x0cfive\x85six\u2028seven", "one\ntwo\nthree\nfour\nfive\nsix\nseven"),
+        ("\ttabs\tstay", "\ttabs\tstay"),
+        ("a\x08b\x00c\x7fd", "abcd"),
+        ("â\x80\x9d wrongly read quotes â\x80\x9c", "â wrongly read quotes â"),
+        ("\u200fשלום\u200f \u202eabc\u202c", "שלום abc"),
+        ("[0m and ␛[31m stay", "[0m and ␛[31m stay"),
+        ("é 表 ｶﾞ تم", "é 表 ｶﾞ تم"),
+    ],
+)
+def test_what_is_pasted_is_what_could_be_typed(raw: str, typed: str) -> None:
+    assert as_typed(raw) == typed
+    assert as_typed(typed) == typed
+
+
 @given(ANY_TEXT)
 def test_nothing_drawn_can_act_on_a_terminal(text: str) -> None:
+    assert shown(as_typed(text)) == as_typed(text)
     for character in shown(text):
         assert character in "\n\t" or unicodedata.category(character) not in ("Cc", "Cs"), repr(character)
         assert character not in "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u061c\u200d\ufe0f"
