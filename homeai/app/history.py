@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+
+from homeai.app.aside import Aside
 
 NAME = "history.jsonl"
 MOST_ENTRIES = 200
@@ -62,16 +63,21 @@ class History:
 
     def __init__(self, folder: Callable[[], Path]) -> None:
         self._folder = folder
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="homeai-history")
+        self._aside = Aside("homeai-history")
 
     def load(self, then: Callable[[Sequence[str]], object]) -> None:
         """Hand what is in the file to a function, on the thread."""
-        self._thread.submit(lambda: then(read(self._folder() / NAME)))
+        self._aside.do(lambda: then(read(self._folder() / NAME)))
 
     def add(self, text: str) -> None:
         """Write a text down; a disk that is full or cannot be written loses it, and nothing else."""
-        self._thread.submit(lambda: add(self._folder() / NAME, text))
+
+        def write() -> None:
+            with suppress(OSError):
+                add(self._folder() / NAME, text)
+
+        self._aside.do(write)
 
     def close(self) -> None:
-        """Wait until all is written."""
-        self._thread.shutdown()
+        """Wait until all is written, if the disk answers."""
+        self._aside.close()

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar
 
+from homeai.app.aside import Aside
 from homeai.app.bridge import tell_outcome
 from homeai.app.opening import Reopen
 from homeai.errors import HomeaiError
@@ -45,20 +44,20 @@ class Librarian:
         self._app = app
         self._records = records
         self._library: Library | None = None
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="homeai-library")
+        self._aside = Aside("homeai-library")
+        self._closed = False
         self.progress = (0, 0)
         """How many of the records that changed were read, of how many."""
 
     def ask(self, do: Callable[[Library], T], take: Callable[[T | HomeaiError], object]) -> None:
         """Do something with the library, and hand what came of it, or why it failed, to a function on the screen."""
-        with suppress(RuntimeError):  # the program ends
-            self._thread.submit(tell_outcome, self._app, lambda: do(self._opened()), take)
+        self._aside.do(lambda: tell_outcome(self._app, lambda: do(self._opened()), take))
 
     def close(self) -> None:
-        """Delete for good what was deleted."""
-        with suppress(RuntimeError):  # it was closed before
-            self._thread.submit(self._close)
-        self._thread.shutdown()
+        """Break off a reading of records, and delete for good what was deleted; what takes long the next run does."""
+        self._closed = True
+        self._aside.do(self._close)
+        self._aside.close()
 
     def _opened(self) -> Library:
         if self._library is None:
@@ -66,6 +65,8 @@ class Librarian:
         return self._library
 
     def _read(self, done: int, total: int) -> None:
+        if self._closed:
+            raise HomeaiError("homeai ends.", code="closing")
         self.progress = (done, total)
 
     def _close(self) -> None:

@@ -206,7 +206,7 @@ def _opened(
 
     def aside(task: Callable[..., None], *arguments: object) -> None:
         # The session's lock is held where facts are heard.
-        threading.Thread(target=task, args=arguments, name="homeai-remember").start()
+        threading.Thread(target=task, args=arguments, name="homeai-remember", daemon=True).start()
 
     def compare(model: ModelFile) -> None:
         # At each question: the user may have measured in another terminal since the last one.
