@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import median
 
-from homeai.events import Ceilings, EngineFacts, ModelFacts, ModelShape, SlowStep
+from homeai.events import Ceilings, EngineFacts, ModelFacts, ModelShape, Sample, SlowStep
 from homeai.explain.finding import Finding
 from homeai.explain.predict import Basis, same_engine
 from homeai.explain.slow import HALTED, Cause, cause_of
+from homeai.metrics.alarms import GPU_PROBES, gpus_of
 from homeai.metrics.gaps import gaps_ns
 from homeai.metrics.phases import Phase, PhaseName, decode_parts, phases
+from homeai.metrics.placement import Gpu, matched
 from homeai.metrics.quantities import decode_tps, ttft
 from homeai.metrics.quantities.prefill_tps import EVALUATED_MIN
 from homeai.metrics.roofline import bandwidth_use, decode_bytes, felt_depth, prefill_ns, token_ns
-from homeai.metrics.state import AnswerState, Loaded, Reading, SessionState
+from homeai.metrics.state import AnswerState, Loaded, ProbeState, Reading, SessionState
 
 TOKENS_MIN = 16
 """Tokens an answer must have before its speed says something."""
@@ -76,6 +79,24 @@ class AnswerContext:
     def reading(self, probe: str, name: str) -> Reading | None:
         """What a probe read while the answer lived."""
         return self.answer.machine.get(probe, {}).get(name)
+
+    @cached_property
+    def gpus(self) -> dict[str, Gpu | None]:
+        """The GPUs that the model lies on, by the engine's names, each as it was read last while the answer lived.
+
+        None where it is not sure which GPU of the probes that is, or where they did not read it.
+        """
+        ready, engine = self.state.engine.ready, self.engine
+        if ready is None or engine is None or not engine.layers_offloaded:
+            return {}
+        read = {
+            probe: _as_read(probe, readings, self.state.probes[probe].labels if probe in self.state.probes else {})
+            for probe, readings in self.answer.machine.items()
+            if probe in GPU_PROBES
+        }
+        holding = {place.name for place in engine.devices if place.layers}
+        found = matched(ready.devices, gpus_of(read), None)
+        return {name: gpu for name, gpu in found.items() if name in holding or not holding}
 
     # --- the wait -----------------------------------------------------------------------------------------------------
 
@@ -260,6 +281,12 @@ class AnswerContext:
     def halted_ns(self) -> int:
         """By how much those were late."""
         return sum(max(0, step.took_ns - step.usual_ns) for step in self.halted)
+
+
+def _as_read(probe: str, readings: Mapping[str, Reading], labels: Mapping[str, str]) -> ProbeState:
+    """The last reading of each value, as if they were of one moment."""
+    values = {name: reading.last for name, reading in readings.items()}
+    return ProbeState(Sample(at_ns=0, probe=probe, took_ns=0, values=values), labels=labels)
 
 
 def _token_ns(answer: AnswerState) -> float | None:

@@ -9,7 +9,7 @@ Subject = Literal["wait", "stream", "answer", "machine"]
 Kind = Literal["explanation", "alarm"]
 """How it is, or that something is wrong."""
 Confidence = Literal["high", "medium", "low"]
-TermUnit = Literal["ns", "tokens", "tok/s", "bytes", "bytes/s", "share", "count", "percent"]
+TermUnit = Literal["ns", "tokens", "tok/s", "bytes", "bytes/s", "share", "count", "percent", "W", "°C"]
 
 
 @dataclass(frozen=True, slots=True)

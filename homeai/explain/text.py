@@ -69,6 +69,10 @@ def shown(term: Term) -> str:
             return percent(term.value)
         case "percent":
             return f"{significant(term.value)} %"
+        case "W":
+            return f"{significant(term.value)} W"
+        case "°C":
+            return f"{term.value:.0f} °C"
         case "count":
             return count(round(term.value))
 

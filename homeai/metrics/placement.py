@@ -153,10 +153,11 @@ def findings(
         visible: CUDA_VISIBLE_DEVICES; None where it is not set.
     """
     engine = load.engine
-    if engine.layers_offloaded is None or engine.gpu_layers_asked in (None, 0):
+    if engine.layers_offloaded is None or engine.gpu_layers_asked == 0:
         return ()
     if engine.layers_offloaded == 0:
-        return (_unused(engine, ready, known, visible),)
+        # A record that does not tell what was asked for may have asked for no GPU.
+        return () if engine.gpu_layers_asked is None else (_unused(engine, ready, known, visible),)
     return tuple(_partly(engine, load.model.layers))
 
 
@@ -187,12 +188,11 @@ def _unused(engine: EngineFacts, ready: EngineReady | None, known: Sequence[Gpu]
 def _partly(engine: EngineFacts, blocks: int | None) -> Iterator[Finding]:
     offloaded, total, asked = engine.layers_offloaded or 0, engine.layers_total or 0, engine.gpu_layers_asked
     if offloaded < total:
-        as_asked = asked is not None and 0 <= asked <= offloaded
+        as_asked = asked is None or 0 <= asked <= offloaded
         message = f"{offloaded} of {total} layers are on the GPU, the others on the CPU, whose speed decides."
         if as_asked:
-            yield Finding(
-                "partial_offload", "explanation", message, f"You asked for {asked}; --gpu-layers all takes all."
-            )
+            help = f"{'' if asked is None else f'You asked for {asked}; '}--gpu-layers all takes all."
+            yield Finding("partial_offload", "explanation", message, help)
         else:
             help = "A smaller or more compressed model, or a shorter context (--context), may fit whole."
             yield Finding("partial_offload", "alarm", message, help)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from homeai.events import (
@@ -26,6 +26,7 @@ from homeai.events import (
     Notice,
     PageCache,
     Parts,
+    Placement,
     Prefilled,
     Queued,
     Sample,
@@ -76,6 +77,15 @@ def engine(**changes: Any) -> EngineFacts:
         "context": 4096,
     }
     return EngineFacts(**(values | changes))
+
+
+GIB = 1 << 30
+ON_CARD = engine(
+    layers_offloaded=33,
+    layers_total=33,
+    devices=(Placement(name="CUDA0", layers=32, model_bytes=4 * GIB, kv_bytes=GIB),),
+)
+"""All on one graphics card."""
 
 
 def steps(*pairs: tuple[int, float]) -> tuple[Step, ...]:
@@ -287,6 +297,20 @@ def cpu_samples(**percents: float) -> tuple[Sample, ...]:
     """Three readings of the processor while the answer lives, all alike."""
     return tuple(
         Sample(at_ns=ms(10_300 + 10 * index), probe="cpu", took_ns=1, values=dict(percents)) for index in range(3)
+    )
+
+
+def card_samples(at_ms: Iterable[int] = range(9_900, 11_700, 50), gpu: int = 0, **values: float) -> tuple[Sample, ...]:
+    """Readings of a GPU while the answer lives, all alike; it is read until 10,323 ms and written after that."""
+    return tuple(
+        Sample(
+            at_ns=ms(at),
+            probe="nvidia",
+            took_ns=1,
+            values={f"gpu_{gpu}_{name}": value for name, value in values.items()},
+            labels={f"gpu_{gpu}_name": "RTX 3090", f"gpu_{gpu}_pci": f"0000:0{gpu}:00.0"},
+        )
+        for at in at_ms
     )
 
 

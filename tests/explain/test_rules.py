@@ -11,7 +11,21 @@ from homeai.explain.explanation import explain
 from homeai.explain.finding import Finding
 from homeai.explain.rules import rules
 from homeai.explain.slow import cause_of
-from tests.explain.scenes import ID, SMALL, TWO_CORES, cpu_samples, engine, ms, scene, session, slow_step, steps
+from tests.explain.scenes import (
+    GIB,
+    ID,
+    ON_CARD,
+    SMALL,
+    TWO_CORES,
+    card_samples,
+    cpu_samples,
+    engine,
+    ms,
+    scene,
+    session,
+    slow_step,
+    steps,
+)
 
 
 def find(rule: str, **changes: Any) -> Finding | None:
@@ -146,6 +160,42 @@ CASES: dict[str, tuple[dict[str, Any], list[dict[str, Any]], list[dict[str, Any]
         {"devices": GPU},
         [{}, {"devices": GPU, "facts": CARD}],
         [{"devices": GPU, "facts": engine(layers_offloaded=None)}],
+    ),
+    "thermal": (
+        {"facts": ON_CARD, "devices": GPU, "samples": card_samples(thermal_flag=1, temperature_celsius=93)},
+        [
+            {"facts": ON_CARD, "devices": GPU, "samples": card_samples(thermal_flag=0, power_cap_flag=1)},
+            {"devices": GPU, "samples": card_samples(thermal_flag=1)},
+            {"facts": ON_CARD, "devices": GPU, "samples": card_samples(range(11_150, 11_500, 50), thermal_flag=1)},
+        ],
+        [
+            {"facts": ON_CARD, "devices": GPU},
+            {"facts": ON_CARD, "devices": GPU, "samples": card_samples(percent=99)},
+            {"facts": ON_CARD, "devices": GPU, "samples": card_samples(thermal_flag=1), "gaps_ms": ()},
+        ],
+    ),
+    "power_cap": (
+        {"facts": ON_CARD, "devices": GPU, "samples": card_samples(power_cap_flag=1, power_limit_watts=200)},
+        [
+            {"facts": ON_CARD, "devices": GPU, "samples": card_samples(power_cap_flag=0, thermal_flag=1)},
+            {"devices": GPU, "samples": card_samples(power_cap_flag=1)},
+            {"facts": ON_CARD, "devices": GPU, "samples": card_samples(range(10_000, 10_060, 50), power_cap_flag=1)},
+        ],
+        [
+            {"facts": ON_CARD, "devices": GPU},
+            {"facts": ON_CARD, "samples": card_samples(power_cap_flag=1)},
+        ],
+    ),
+    "vram_spill": (
+        {"facts": ON_CARD, "devices": GPU, "samples": card_samples(engine_bytes=2 * GIB)},
+        [
+            {"facts": ON_CARD, "devices": GPU, "samples": card_samples(engine_bytes=5.2 * GIB)},
+            {"devices": GPU, "samples": card_samples(engine_bytes=0)},
+        ],
+        [
+            {"facts": ON_CARD, "devices": GPU},
+            {"facts": ON_CARD, "devices": GPU, "samples": card_samples(memory_free_bytes=0, percent=99)},
+        ],
     ),
     "cut_by_length": ({"finish": "length", "max_tokens": 64}, [{}], [{"finish": "cancelled"}]),
     "cut_by_context": ({"finish": "context"}, [{}], [{"finish": "cancelled"}]),

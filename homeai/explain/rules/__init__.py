@@ -34,6 +34,8 @@ TAKES = (
     "interface_cost",
     "cpu_contention",
     "stall",
+    "thermal",
+    "power_cap",
     "too_many_threads",
     "too_few_threads",
     "kv_traffic",

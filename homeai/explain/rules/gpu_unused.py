@@ -5,17 +5,29 @@ from __future__ import annotations
 from homeai.explain.context import AnswerContext
 from homeai.explain.finding import Finding, Term
 from homeai.explain.rules import Rule
+from homeai.metrics.alarms import gpus_of
+from homeai.metrics.placement import findings
+
+_CODES = ("cpu_only_build", "no_gpu_visible", "nothing_offloaded")
 
 
 def _find(context: AnswerContext) -> Finding | None:
     ready = context.state.engine.ready
-    if ready is None or not context.on_cpu:
+    if ready is None or context.load is None or not context.on_cpu:
         return None
-    gpus = [device for device in ready.devices if device.type in ("gpu", "igpu")]
-    if not gpus:
+    seen, known = [each for each in ready.devices if each.type in ("gpu", "igpu")], gpus_of(context.state.probes)
+    told = findings(context.load.ended, ready, known)
+    wrong = next((each for each in told if each.code in _CODES and each.kind == "alarm"), None)
+    # An older record does not tell what was asked for; that the engine was meant to use it was told then.
+    meant = wrong is not None or any(notice.code == "nothing_offloaded" for notice in context.state.notices)
+    if wrong is None and not seen:
         return None
-    # The engine says so when it was meant to go there; else the user wanted it so.
-    meant = any(notice.code == "nothing_offloaded" for notice in context.state.notices)
+    words = (
+        f"The engine sees a GPU ({seen[0].description or seen[0].name}), and no layer of the model is on it."
+        if wrong is None
+        else wrong.message
+    )
+    help = "The engine's log says why." if meant else "--gpu-layers all puts all layers there."
     return Finding(
         id="gpu_unused",
         subject="machine",
@@ -23,10 +35,10 @@ def _find(context: AnswerContext) -> Finding | None:
         confidence="high",
         cost_ns=None,
         brief="the GPU is not used",
-        words=f"The engine sees a GPU ({gpus[0].description or gpus[0].name}), and no layer of the model is on it.",
-        terms=(Term("GPUs", len(gpus), "count"), Term("layers on a GPU", 0, "count")),
-        try_this="The engine's log says why." if meant else "--gpu-layers -1 puts all layers there.",
+        words=words,
+        terms=(Term("GPUs", max(len(seen), len(known)), "count"), Term("layers on a GPU", 0, "count")),
+        try_this=help if wrong is None else wrong.help,
     )
 
 
-RULE = Rule("gpu_unused", "machine", "The engine can see a GPU, but the model runs on the processor.", _find)
+RULE = Rule("gpu_unused", "machine", "A GPU is there, but the model runs on the processor.", _find)

@@ -5,29 +5,30 @@ from __future__ import annotations
 from homeai.explain.context import AnswerContext
 from homeai.explain.finding import Finding, Term
 from homeai.explain.rules import Rule
+from homeai.metrics.placement import findings
 from homeai.units import count
 
 
 def _find(context: AnswerContext) -> Finding | None:
-    engine = context.engine
-    if engine is None or not engine.layers_offloaded or not engine.layers_total:
+    if context.load is None:
         return None
-    if engine.layers_offloaded >= engine.layers_total:
+    engine, told = context.load.ended.engine, findings(context.load.ended, context.state.engine.ready)
+    found = next((each for each in told if each.code == "partial_offload"), None)
+    if found is None or engine.layers_offloaded is None or engine.layers_total is None:
         return None
-    on_gpu, total = count(engine.layers_offloaded), count(engine.layers_total)
     return Finding(
         id="partial_offload",
         subject="machine",
-        kind="explanation",
+        kind=found.kind,
         confidence="high",
         cost_ns=None,
-        brief=f"{on_gpu} of {total} layers are on the GPU",
-        words=f"Only {on_gpu} of the model's {total} layers are on the GPU.",
+        brief=f"{count(engine.layers_offloaded)} of {count(engine.layers_total)} layers are on the GPU",
+        words=found.message,
         terms=(
             Term("layers on the GPU", engine.layers_offloaded, "count"),
             Term("layers in all", engine.layers_total, "count"),
         ),
-        try_this="--gpu-layers -1 asks for all; a smaller model or context leaves room for them.",
+        try_this=found.help,
     )
 
 
