@@ -223,7 +223,7 @@ def test_a_load_tells_its_spans_and_where_the_model_went(fresh: Rig) -> None:
 def test_a_slow_chunk_tells_its_progress_from_inside(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every chunk is called slow here; on a real slow machine one takes many seconds."""
     monkeypatch.setattr("homeai.engine.llamacpp.plan.SLOW_NS", 0)
-    monkeypatch.setattr("homeai.engine.llamacpp.scheduler.PROGRESS_NS", 0)
+    monkeypatch.setattr("homeai.engine.llamacpp.answer.PROGRESS_NS", 0)
     quick = rig.ids(rig.answer("Hello", GREEDY))
     rig.backend.reset()
     answer = rig.answer(LONG)
@@ -244,7 +244,7 @@ def test_a_slow_chunk_tells_its_progress_from_inside(rig: Rig, monkeypatch: pyte
 
 def test_a_stop_inside_a_telling_chunk_acts_too(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("homeai.engine.llamacpp.plan.SLOW_NS", 0)
-    monkeypatch.setattr("homeai.engine.llamacpp.scheduler.PROGRESS_NS", 0)
+    monkeypatch.setattr("homeai.engine.llamacpp.answer.PROGRESS_NS", 0)
     answer = rig.ask(LONG)
 
     def stop_at_the_first_progress(fact: AnyFact) -> None:

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from homeai.engine.llamacpp.answer import Slot, common_prefix
+from homeai.engine.llamacpp.answer import Answer, Slot, common_prefix
+from homeai.engine.llamacpp.divergence import Held, divergence
 from homeai.engine.llamacpp.native import Context
+from homeai.engine.wire import Ask
+from homeai.events import Divergence
 
 
 class SlotPool:
     """The sequences of one context. Their tokens share its cells."""
 
-    def __init__(self, context: Context, sequences: int) -> None:
+    def __init__(self, context: Context, sequences: int, *, rolls_back: bool) -> None:
         self._context = context
+        self._rolls_back = rolls_back
+        self._held: dict[int, Held] = {}
+        """By chat: what was held of it when its last answer ended."""
         self.slots = [Slot(number) for number in range(sequences)]
 
     @property
@@ -40,6 +46,20 @@ class SlotPool:
 
         return max(self.free(), key=worth, default=None)
 
+    def parting(self, request: Ask, slot: Slot, ids: Sequence[int]) -> Divergence | None:
+        """Where the prompt parts from what was held of its chat; to be asked before `reuse` cuts the slot back."""
+        held = self._held.get(request.chat_id)
+        if held is None:
+            return None
+        return divergence(
+            held,
+            request.messages,
+            at=common_prefix(slot.ids, ids),
+            prompt=len(ids),
+            evicted=slot.chat_id != request.chat_id or not slot.ids,
+            rolls_back=self._rolls_back,
+        )
+
     def reuse(self, slot: Slot, prompt_ids: Sequence[int]) -> int:
         """Cut the slot back to what it shares with the prompt; return how many tokens that are.
 
@@ -58,6 +78,23 @@ class SlotPool:
         self._context.keep(slot.number, 0)
         slot.ids.clear()
         return False
+
+    def release(self, answer: Answer, at_ns: int) -> None:
+        """Keep what an answer that ends leaves in its slot, for the chat's next prompt."""
+        slot, request = answer.slot, answer.request
+        slot.answer, slot.used_at_ns = None, at_ns
+        self._held[request.chat_id] = Held(
+            messages=request.messages,
+            answer_id=answer.id,
+            tokens=len(slot.ids),
+            reasoned=answer.text.has_reasoned,
+        )
+
+    def empty(self) -> None:
+        """Hold nothing of any chat."""
+        for slot in self.slots:
+            self.cut(slot, 0)
+        self._held.clear()
 
     def make_room(self, tokens: int) -> bool:
         """Empty idle slots, the longest unused first, until this many cells are free; False when they cannot be."""

@@ -11,11 +11,12 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from time import process_time_ns
 
+from msgspec.structs import replace
+
 from homeai.clock import now_ns
 from homeai.engine.backend import Emit
-from homeai.engine.llamacpp.answer import COMPUTE, IDLE, SAMPLE, TEXT, WAIT_OTHER, Answer, Slot, common_prefix
+from homeai.engine.llamacpp.answer import COMPUTE, CUT_SHORT, IDLE, SAMPLE, TEXT, WAIT_OTHER, Answer, Slot
 from homeai.engine.llamacpp.cache import SlotPool
-from homeai.engine.llamacpp.divergence import Held, divergence
 from homeai.engine.llamacpp.loading import Loaded
 from homeai.engine.llamacpp.native import ABORTED, DECODED, NO_SLOT, Run
 from homeai.engine.llamacpp.plan import Budget, Share, plan
@@ -24,34 +25,9 @@ from homeai.engine.llamacpp.sampling import TokenChooser
 from homeai.engine.llamacpp.too_long import too_long
 from homeai.engine.wire import Ask
 from homeai.errors import HomeaiError
-from homeai.events import (
-    Began,
-    Channel,
-    ChunkProgress,
-    Divergence,
-    Ended,
-    Fault,
-    FinishReason,
-    Notice,
-    Prefilled,
-    Queued,
-    SlowStep,
-    Text,
-    Tokenised,
-    Tokens,
-)
+from homeai.events import Began, Channel, Ended, Fault, FinishReason, Notice, Queued, Text, Tokenised, Tokens
 from homeai.options import EngineOptions
 from homeai.platform.paging import major_faults
-
-PROGRESS_NS = 250_000_000
-"""Progress inside a long chunk is told this often."""
-
-SLOW_TIMES, SLOW_NS = 2.5, 20_000_000
-"""A gap is told as slow from this many times the usual one on, and when it is longer by so much: 2 to 3 in 1,000 tokens
-on an idle machine."""
-
-USUAL_AFTER = 4
-"""Gaps before the usual one is known."""
 
 
 class Scheduler:
@@ -64,7 +40,7 @@ class Scheduler:
         self._context_trained = loaded.model.context_trained
         self._emit = emit
         self._decode_first = options.decode_first
-        self._pool = SlotPool(loaded.context, options.sequences)
+        self._pool = SlotPool(loaded.context, options.sequences, rolls_back=loaded.model.rolls_back)
         # A GPU finishes what it was given: only between chunks can it be stopped, so they are kept short there.
         self._budget = Budget(
             fixed=options.iteration_tokens,
@@ -77,8 +53,6 @@ class Scheduler:
         self._queue: deque[tuple[Ask, int]] = deque()
         self._live: list[Answer] = []
         self._interrupted: set[int] = set()
-        self._held: dict[int, Held] = {}
-        """By chat: what the cache held of it when its last answer ended."""
         self._computed = 0
         """Tokens computed so far, of all answers."""
         self._wants_room = False
@@ -129,9 +103,7 @@ class Scheduler:
         """Stop every answer and empty the cache."""
         for answer_id in [answer.id for answer in self._live] + [request.answer_id for request, _ in self._queue]:
             self.stop(answer_id)
-        for slot in self._pool.slots:
-            self._pool.cut(slot, 0)
-        self._held.clear()
+        self._pool.empty()
 
     def step(self) -> None:
         """Advance by one iteration."""
@@ -191,7 +163,7 @@ class Scheduler:
         assert slot is not None
         held = len(slot.ids)
         fits = 0 < len(ids) <= size
-        parting = self._parting(request, slot, ids)
+        parting = self._pool.parting(request, slot, ids)
         reused = self._pool.reuse(slot, ids) if fits else 0
         slot.chat_id = request.chat_id
         chooser = TokenChooser(request.sampler, ids, self._vocabulary.size)
@@ -232,20 +204,6 @@ class Scheduler:
         answer.meter.spans_ns[TEXT] = self._lap_at_ns - tokenised.at_ns
         slot.answer = answer
         self._live.append(answer)
-
-    def _parting(self, request: Ask, slot: Slot, ids: Sequence[int]) -> Divergence | None:
-        """Where the prompt parts from what was held of its chat; to be called before the slot is cut back."""
-        held = self._held.get(request.chat_id)
-        if held is None:
-            return None
-        return divergence(
-            held,
-            request.messages,
-            at=common_prefix(slot.ids, ids),
-            prompt=len(ids),
-            evicted=slot.chat_id != request.chat_id or not slot.ids,
-            rolls_back=self._rolls_back,
-        )
 
     # --- one iteration ----------------------------------------------------------------------------------------------
 
@@ -294,7 +252,7 @@ class Scheduler:
             answer.slot.ids.extend(run.ids)
             del answer.todo[: share.count]
             if answer.reading:
-                self._tell_chunk(answer, share.count, at_ns, shared)
+                self._emit(answer.read(share.count, at_ns, shared=shared))
         for share, run, row in zip(shares, runs, rows, strict=True):
             if run.logits:
                 self._sample(share.answer, row, shared)
@@ -304,39 +262,8 @@ class Scheduler:
         tokens = sum(share.count for share in shares)
         if reading is None or not self._graph_steps or not self._budget.is_slow(tokens):
             return self._context.decode()
-        answer, count, steps = reading.answer, reading.count, self._graph_steps
-        total = answer.tokenised.prompt - answer.tokenised.reused
-        told_at_ns = now_ns()
-
-        def tell(computed: int) -> None:
-            nonlocal told_at_ns
-            at_ns = now_ns()
-            if at_ns - told_at_ns >= PROGRESS_NS:
-                told_at_ns = at_ns
-                done = answer.done + count * min(computed, steps) // steps
-                self._emit(ChunkProgress(at_ns=at_ns, answer_id=answer.id, done=done, total=total))
-
+        tell = reading.answer.progress(reading.count, self._graph_steps, self._emit)
         return self._context.decode_telling(tell)
-
-    def _tell_chunk(self, answer: Answer, tokens: int, at_ns: int, shared: bool) -> None:
-        answer.done += tokens
-        faults, cpu_ns = major_faults(), process_time_ns()
-        self._emit(
-            Prefilled(
-                at_ns=at_ns,
-                answer_id=answer.id,
-                started_at_ns=answer.chunk_began_at_ns,
-                tokens=tokens,
-                done=answer.done,
-                total=answer.tokenised.prompt - answer.tokenised.reused,
-                parts=answer.meter.take_parts(),
-                shared=shared,
-                major_faults=None if faults is None or answer.faults is None else faults - answer.faults,
-                cpu_ns=cpu_ns - answer.cpu_ns,
-            )
-        )
-        answer.chunk_began_at_ns = at_ns
-        answer.faults, answer.cpu_ns = faults, cpu_ns
 
     def _sample(self, answer: Answer, row: int, shared: bool) -> None:
         token = answer.chooser.choose(self._context, row)
@@ -344,7 +271,8 @@ class Scheduler:
         compute, sample, text, wait_other, idle = answer.meter.take()
         index = len(answer.sampled)
         answer.sampled.append(token)
-        self._watch(answer, at_ns)
+        if (late := answer.watch(at_ns, self._computed)) is not None:
+            self._emit(late)
         ends = self._vocabulary.is_end(token)
         handed = [] if ends else answer.text.feed(self._prompts.piece(token))
         self._emit(
@@ -373,35 +301,6 @@ class Scheduler:
             answer.todo.append(token)
         self._lap(TEXT, (answer,))
 
-    def _watch(self, answer: Answer, at_ns: int) -> None:
-        """Tell of a token that came late, with what happened meanwhile. Costs 2 µs a token."""
-        faults, cpu_ns = major_faults(), process_time_ns()
-        gaps = len(answer.sampled) - 1
-        gap_ns = at_ns - answer.sampled_at_ns
-        if gaps == 0:
-            answer.decode_cpu_ns = cpu_ns
-        elif gaps > USUAL_AFTER and gap_ns > max(SLOW_TIMES * answer.usual_ns, answer.usual_ns + SLOW_NS):
-            self._emit(
-                SlowStep(
-                    at_ns=at_ns,
-                    answer_id=answer.id,
-                    token=gaps,
-                    took_ns=gap_ns,
-                    usual_ns=int(answer.usual_ns),
-                    cpu_ns=cpu_ns - answer.cpu_ns,
-                    major_faults=None if faults is None or answer.faults is None else faults - answer.faults,
-                    other_tokens=self._computed - answer.computed - 1,
-                    context_used=len(answer.slot.ids),
-                )
-            )
-        if gaps:
-            # The mean of the first gaps, then a running one that no single gap can carry away.
-            usual_ns = answer.usual_ns
-            bounded_ns = gap_ns if gaps <= USUAL_AFTER else min(gap_ns, 2 * usual_ns)
-            answer.usual_ns = usual_ns + (bounded_ns - usual_ns) / min(gaps, 16)
-        answer.sampled_at_ns, answer.computed = at_ns, self._computed
-        answer.faults, answer.cpu_ns = faults, cpu_ns
-
     # --- what can go wrong in an iteration --------------------------------------------------------------------------
 
     def _take_back(self, shares: list[Share]) -> None:
@@ -426,7 +325,7 @@ class Scheduler:
             slot.ids.extend(answer.todo[:came])
             del answer.todo[:came]
             if answer.reading:
-                self._tell_chunk(answer, came, self._lap_at_ns, len(shares) > 1)
+                self._emit(answer.read(came, self._lap_at_ns, shared=len(shares) > 1))
 
     def _recover(self, shares: list[Share], outcome: int) -> None:
         """After a failed decode: empty the sequences and read them once more; a second failure ends the answer."""
@@ -457,17 +356,7 @@ class Scheduler:
         self._pool.cut(answer.slot, 0)
         if answer.reading:
             answer.done = 0
-            answer.tokenised = Tokenised(
-                at_ns=answer.tokenised.at_ns,
-                answer_id=answer.id,
-                started_at_ns=answer.tokenised.started_at_ns,
-                prompt=answer.tokenised.prompt,
-                reused=0,
-                cached=answer.tokenised.cached,
-                context=answer.tokenised.context,
-                context_used_others=answer.tokenised.context_used_others,
-                divergence=answer.tokenised.divergence,
-            )
+            answer.tokenised = replace(answer.tokenised, reused=0)
             self._emit(answer.tokenised)
 
     # --- ending -----------------------------------------------------------------------------------------------------
@@ -479,27 +368,9 @@ class Scheduler:
     def _finish(self, answer: Answer, reason: FinishReason, fault: Fault | None = None) -> None:
         self._hand_over(answer, answer.text.finish())
         answer.chooser.close()
-        slot = answer.slot
-        slot.answer = None
-        cut = reason in ("cancelled", "error")
-        ended_at_ns = slot.used_at_ns = self._lap(IDLE if cut else TEXT, (answer,))
+        ended_at_ns = self._lap(IDLE if reason in CUT_SHORT else TEXT, (answer,))
         self._live.remove(answer)
         self._wants_room = False
         self._prompts.remember(answer.id, answer.sampled)
-        self._held[answer.request.chat_id] = Held(
-            messages=answer.request.messages,
-            answer_id=answer.id,
-            tokens=len(slot.ids),
-            reasoned=answer.text.has_reasoned,
-        )
-        self._emit(
-            Ended(
-                at_ns=ended_at_ns,
-                answer_id=answer.id,
-                finish_reason=reason,
-                fault=fault,
-                context_used=len(slot.ids),
-                parts=answer.meter.take_parts() if cut else None,
-                cpu_ns=answer.cpu_ns - answer.decode_cpu_ns if len(answer.sampled) > 1 else None,
-            )
-        )
+        self._pool.release(answer, ended_at_ns)
+        self._emit(answer.end(ended_at_ns, reason, fault))
