@@ -13,7 +13,7 @@ from homeai.cli.parser import Parser
 from homeai.cli.sessions import reading_progress
 from homeai.errors import HomeaiError, UsageError, reason_of
 
-SUMMARY = "writes a recorded session as a page, a table, Markdown or JSON"
+SUMMARY = "writes a recorded session, or one answer of it, as a page, a table, Markdown or JSON"
 
 _STDOUT = "-"
 
@@ -25,21 +25,30 @@ def parser() -> Parser:
     made = Parser(
         "homeai export",
         SUMMARY,
-        usage="SESSION [--format FORMAT] [-o FILE]",
+        usage="SESSION[:ANSWER] [--format FORMAT] [-o FILE]",
         examples=(
             "homeai export last",
             "homeai export last --format csv -o answers.csv",
             "homeai export 9f86d081 --format md -o - | less",
+            "homeai export last:2 --format md",
             "homeai export last --redact",
         ),
-        lists={"Formats": {each.id: each.about for each in formats().values()}},
+        lists={
+            "Formats": {each.id: each.about for each in formats().values()},
+            "Exit status": {
+                "0": "it is written",
+                "1": "it could not be written, or the record not be read",
+                "2": "wrong usage: no such session, answer or format, or a file of that name is there",
+            },
+        },
         notes=(
-            "SESSION is last (the newest session), the beginning of an id, part of a title, or a file.",
+            "SESSION is last (the newest session), the beginning of an id, part of a title, or a file;",
+            "ANSWER is the answer's number in it, as homeai sessions show has it; without one all are written.",
             "Without -o the file is named after the title, in this folder; its path is printed.",
             "homeai schema says what jsonl and csv files hold.",
         ),
     )
-    made.add_argument("session", metavar="SESSION", help="which one")
+    made.add_argument("session", metavar="SESSION[:ANSWER]", help="which one")
     made.add_argument(
         "--format", metavar="FORMAT", help="how it is written: html, or what the name after -o ends with, if not given"
     )
@@ -59,9 +68,10 @@ def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:  # noqa: ARG0
     from homeai.places import cache_dir, data_dir
 
     wanted = _format(arguments)
-    options = Options(redact=arguments.redact, tokens=arguments.tokens)
     with Library(data_dir(), cache_dir(), progress=reading_progress()) as library:
-        session = library.read(library.find(arguments.session))
+        entry, number = library.find_answer(arguments.session)
+        session = library.read(entry)
+    options = Options(redact=arguments.redact, tokens=arguments.tokens, answer_id=number)
     if session.entry.damage:
         say(f"homeai: {session.entry.damage}")
     if session.entry.is_newer:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from homeai.cli.console import write
 from homeai.cli.parser import Parser
-from homeai.errors import UsageError
 
 if TYPE_CHECKING:
     from homeai.journal.entries import Entry
@@ -45,30 +44,24 @@ def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:  # noqa: ARG0
     from homeai.explain.contract import explained_contract
     from homeai.explain.explanation import explain
     from homeai.explain.text import as_text
+    from homeai.journal.entries import answer_of
     from homeai.journal.library import Library
     from homeai.places import cache_dir, data_dir
 
-    name, colon, number = arguments.session.rpartition(":")
-    if not colon or not (number.isascii() and number.isdigit()):
-        name, number = arguments.session, ""
     with Library(data_dir(), cache_dir()) as library:
-        entry = library.find(name)
+        entry, number = library.find_answer(arguments.session)
         state = library.read(entry).state
-    if not state.answers:
-        raise UsageError("That session has no answer.", code="no_answer")
-    answer_id = int(number) if number else max(state.answers)
-    if answer_id not in state.answers:
-        known = ", ".join(map(str, state.answers))
-        raise UsageError(f"That session has no answer {answer_id}.", code="no_answer", help=f"It has {known}.")
+    answer_id = answer_of(state, number)
     if arguments.json:
         write(json.dumps(explained_contract(state, answer_id), allow_nan=False) + "\n")
         return 0
     text = as_text(explain(state, answer_id)) or "Nothing was recorded that could explain it."
-    write(_wrapped(f"{_which(entry, list(state.answers), answer_id)}\n\n{text}"))
+    write(wrapped(f"{which(entry, list(state.answers), answer_id)}\n\n{text}"))
     return 0
 
 
-def _which(entry: Entry, answers: list[int], answer_id: int) -> str:
+def which(entry: Entry, answers: list[int], answer_id: int) -> str:
+    """An answer in words: `Answer 2 of 3, session 9f86d081 "On the sky"`."""
     from homeai.journal.library import SHORT_ID
 
     last = ", the last one" if answer_id == max(answers) and len(answers) > 1 else ""
@@ -76,7 +69,7 @@ def _which(entry: Entry, answers: list[int], answer_id: int) -> str:
     return f"Answer {answer_id} of {len(answers)}{last}, session {entry.id[:SHORT_ID]}{title}"
 
 
-def _wrapped(text: str) -> str:
+def wrapped(text: str) -> str:
     """Each line within the terminal, what belongs to a finding under it."""
     width = max(40, min(100, shutil.get_terminal_size().columns))
     lines = []

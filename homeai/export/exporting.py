@@ -10,13 +10,14 @@ from pkgutil import iter_modules
 from types import MappingProxyType
 
 from homeai.errors import UsageError
-from homeai.events import AnyFact, Renamed
+from homeai.events import AnyFact, Ended, Renamed, Sample, SessionStarted, Submitted
 from homeai.export import formats as folder
-from homeai.journal.entries import Recorded
+from homeai.journal.entries import Recorded, answer_of
 from homeai.journal.reader import close_interrupted, read
 from homeai.journal.words import without_words
 from homeai.metrics.fold import fold_all
-from homeai.metrics.state import SessionState
+from homeai.metrics.state import AnswerState, SessionState
+from homeai.metrics.title import title_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,8 @@ class Options:
     """Leave out every word that was said, and titles; figures stay."""
     tokens: bool = False
     """A row a token instead of one an answer, where a format has rows."""
+    answer_id: int | None = None
+    """Write this answer alone; None writes all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +37,18 @@ class Source:
     """What a format writes from."""
 
     state: SessionState
+    """Of the whole session, also where one answer alone is written: what explains it may lie in those before."""
     facts: Callable[[], Iterable[AnyFact]]
-    """All facts of the record from the first on, anew with each call."""
+    """All facts to write from the first on, anew with each call."""
     title: str
     """Empty where there are no words."""
+    answer_id: int | None = None
+    """The one answer to write; None for all."""
+
+    @property
+    def answers(self) -> list[AnswerState]:
+        """Those to write, in the order in which they were asked for."""
+        return [each for each in self.state.answers.values() if self.answer_id in (None, each.answer_id)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +83,7 @@ def export(session: Recorded, format_id: str, options: Options = _PLAIN) -> Iter
     """Return a session in a format, piece by piece.
 
     Raises:
-        UsageError: There is no such format, or it has no rows for tokens.
+        UsageError: There is no such format, it has no rows for tokens, or the session no such answer.
         HomeaiError: The record cannot be read any more; only while the pieces are taken.
     """
     known = formats()
@@ -83,19 +94,61 @@ def export(session: Recorded, format_id: str, options: Options = _PLAIN) -> Iter
     if options.tokens and not known[format_id].has_tokens:
         able = " and ".join(each.id for each in known.values() if each.has_tokens)
         raise UsageError(f"Rows for tokens are written as {able} only.", code="usage")
+    if options.answer_id is not None:
+        answer_of(session.state, options.answer_id)
     return known[format_id].write(source_of(session, options), options)
 
 
 def source_of(session: Recorded, options: Options = _PLAIN) -> Source:
     """Return what formats write from; without words, it is as if none had been recorded."""
-    everything = partial(read, session.entry.path)
-    if not options.redact:
-        return Source(session.state, everything, session.entry.title)
-    wordless = partial(_wordless, everything)
-    is_live = any(answer.ended is None for answer in session.state.answers.values())
-    state = fold_all(wordless() if is_live else close_interrupted(wordless()))
-    return Source(state, wordless, "")
+    everything: Callable[[], Iterable[AnyFact]] = partial(read, session.entry.path)
+    state, wanted = session.state, options.answer_id
+    if options.redact:
+        everything = partial(_wordless, everything)
+        is_live = any(answer.ended is None for answer in state.answers.values())
+        state = fold_all(everything() if is_live else close_interrupted(everything()))
+    facts = everything if wanted is None else partial(_of_answer, everything, wanted)
+    return Source(state, facts, title_of_export(session, options), wanted)
+
+
+def title_of_export(session: Recorded, options: Options) -> str:
+    """Return the session's title; of one answer the user's own, else the first words of its question."""
+    if options.redact:
+        return ""
+    if options.answer_id is None or session.entry.is_named:
+        return session.entry.title
+    asked = session.state.answers[options.answer_id].submitted
+    return "" if asked is None else title_of(asked.prompt)
 
 
 def _wordless(facts: Callable[[], Iterable[AnyFact]]) -> Iterator[AnyFact]:
     return (without_words(fact) for fact in facts() if not isinstance(fact, Renamed))
+
+
+def _of_answer(facts: Callable[[], Iterable[AnyFact]], answer_id: int) -> Iterator[AnyFact]:
+    """The facts of the session and of one answer: its figures are made of them as they were made of all.
+
+    Of the readings of the machine, of which a long session has most, those of the answer's own time are kept, the last
+    ones before it, and those that name devices.
+    """
+    before: dict[str, Sample] = {}
+    sitting, lives = None, False
+    for fact in facts():
+        match fact:
+            case SessionStarted() if fact != sitting:
+                before.clear()
+                sitting, lives = fact, False
+            case Sample() if not lives and not fact.labels:
+                before[fact.probe] = fact
+                continue
+            case Sample():
+                before.pop(fact.probe, None)
+            case _ if getattr(fact, "answer_id", None) not in (None, answer_id):
+                continue
+            case Submitted():
+                lives = True
+                yield from before.values()
+                before.clear()
+            case Ended():
+                lives = False
+        yield fact

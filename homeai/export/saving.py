@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from homeai.export.exporting import Options, export
+from homeai.export.exporting import Options, export, title_of_export
 from homeai.export.naming import file_name
 from homeai.export.writing import write_new
 from homeai.journal.entries import Recorded
@@ -23,7 +23,7 @@ def save(session: Recorded, format_id: str, folder: Path, options: Options = _PL
     from homeai.journal.library import SHORT_ID
 
     pieces = export(session, format_id, options)
-    # A title is words, too.
-    title = "" if options.redact else session.entry.title
-    name = file_name(title, f".{format_id}", f"session-{file_name(session.entry.id[:SHORT_ID], '', 'unknown')}")
+    title = title_of_export(session, options)
+    suffix = f".{format_id}" if options.answer_id is None else f", answer {options.answer_id}.{format_id}"
+    name = file_name(title, suffix, f"session-{file_name(session.entry.id[:SHORT_ID], '', 'unknown')}")
     return write_new(folder / name, pieces)

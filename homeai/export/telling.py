@@ -57,12 +57,14 @@ class Told:
         return "" if fault is None else f"{fault.message} {fault.help}".rstrip()
 
 
-def told(state: SessionState) -> Iterator[Told]:
-    """All answers in the order in which they were asked."""
+def told(state: SessionState, only: int | None = None) -> Iterator[Told]:
+    """All answers in the order in which they were asked, or one of them."""
     of_chats = talks(state)
     replaced = {answer_id for talk in of_chats for answer_id in talk.replaced_ids}
     systems: dict[int, str | None] = {}
     for answer in state.answers.values():
+        if only not in (None, answer.answer_id):
+            continue
         asked = answer.submitted
         system = None
         if asked is not None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from statistics import median
 from typing import Literal
 
+from homeai.errors import UsageError
 from homeai.events import AnyFact, Words
 from homeai.journal.reader import INTERRUPTED, Reading, close_interrupted, read
 from homeai.metrics.fold import fold_all
@@ -16,6 +17,9 @@ from homeai.metrics.state import AnswerState, SessionState
 from homeai.metrics.title import title_of
 
 Who = Literal["user", "assistant"]
+
+_SOME_ANSWERS = 5
+"""So many numbers are told one by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +92,24 @@ def said_in(state: SessionState) -> list[Said]:
             found.append(Said(answer.answer_id, "user", answer.submitted.prompt))
         found.append(Said(answer.answer_id, "assistant", answer.answer_text))
     return [said for said in found if said.text.strip()]
+
+
+def answer_of(state: SessionState, number: int | None) -> int:
+    """The id of the answer of this number, without one of the last answer.
+
+    Raises:
+        UsageError: `no_answer`: the session has none of that number, or none at all.
+    """
+    known = sorted(state.answers)
+    if not known:
+        raise UsageError("That session has no answer.", code="no_answer")
+    if number is None:
+        return known[-1]
+    if number not in known:
+        whole = len(known) > _SOME_ANSWERS and known == [*range(known[0], known[-1] + 1)]
+        numbers = f"{known[0]} to {known[-1]}" if whole else ", ".join(map(str, known))
+        raise UsageError(f"That session has no answer {number}.", code="no_answer", help=f"It has {numbers}.")
+    return number
 
 
 def _entry(path: Path, state: SessionState, damage: str, *, is_newer: bool) -> Entry:

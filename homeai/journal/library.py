@@ -126,6 +126,16 @@ class Library:
             f'There is no session "{name}".', code="no_session", help="homeai sessions list shows them all."
         )
 
+    def find_answer(self, name: str) -> tuple[Entry, int | None]:
+        """The session that is meant, as `find` knows it, and the number of an answer where one follows a colon."""
+        session, _, number = name.rpartition(":")
+        # Longer ones are no numbers of answers, and the longest no numbers that Python reads.
+        if not session or not (number.isascii() and number.isdigit() and len(number) < 10):
+            return self.find(name), None
+        if any(entry.title.casefold() == name.casefold() for entry in self.sessions()):
+            return self.find(name), None  # a title may end so, too
+        return self.find(session), int(number)
+
     def search(self, text: str, *, most: int = 200) -> list[Hit]:
         """Where all these words were said, the newest session first; the beginning of a word is enough."""
         by_path = {entry.path: entry for entry in self.sessions()}

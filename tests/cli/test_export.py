@@ -105,6 +105,62 @@ def test_what_cannot_be_done_is_said(asked: Homeai, arguments: list[str], messag
     assert done.err.count("\n") == 1
 
 
+@pytest.fixture
+def talked(homeai: Homeai) -> Homeai:
+    """A home in which a talk of three questions was held."""
+    talk = b"first say=Alpha.\nsecond say=Beta.\nthird say=Gamma.\n"
+    assert homeai.run("chat", "--plain", stdin=talk).status == 0
+    return homeai
+
+
+@pytest.mark.parametrize("name", ["csv", "html", "jsonl", "md"])
+def test_one_answer_by_its_number_in_every_format(talked: Homeai, name: str) -> None:
+    done = talked.run("export", "last:2", "--format", name, "-o", "-")
+    assert (done.status, done.err) == (0, "")
+    assert "Beta." in done.out
+    assert "Alpha." not in done.out
+    assert "Gamma." not in done.out
+    whole = talked.run("why", "last:2", "--json").object()
+    if name == "csv":
+        (row,) = csv.DictReader(io.StringIO(done.out, newline=""))
+        assert (row["answer_id"], float(row["ttft_ms"])) == ("2", whole["ttft_ms"])
+        tokens = talked.run("export", "last:2", "--tokens", "-o", "-").out.splitlines()
+        assert len(tokens) == 1 + whole["tokens"]["output"]
+
+
+def test_the_file_of_one_answer_says_which(talked: Homeai, tmp_path: Path) -> None:
+    done = talked.run("export", "last:3", "--format", "md", "-o", str(tmp_path))
+    assert done.out == f"{tmp_path / 'third say=Gamma, answer 3.md'}\n"
+    redacted = talked.run("export", "last:3", "--format", "md", "--redact", "-o", str(tmp_path))
+    assert Path(redacted.out.strip()).name.startswith("session-")
+    assert redacted.out.endswith(", answer 3.md\n")
+
+
+@pytest.mark.parametrize("number", ["0", "4", "999999999"])
+@pytest.mark.parametrize("name", ["csv", "html", "jsonl", "md"])
+def test_a_number_that_no_answer_has_is_refused(talked: Homeai, tmp_path: Path, name: str, number: str) -> None:
+    done = talked.run("export", f"last:{number}", "--format", name, "-o", str(tmp_path / f"x.{name}"))
+    assert (done.status, done.out) == (2, "")
+    assert done.err == f"homeai: That session has no answer {number}. It has 1, 2, 3.\n"
+    assert not (tmp_path / f"x.{name}").exists()
+
+
+@pytest.mark.parametrize(
+    "name", ["last:", "last:-1", "last:x", "last:1.5", pytest.param(f"last:{'9' * 5000}", id="endless"), ":1"]
+)
+def test_what_is_no_number_is_no_session_either(talked: Homeai, name: str) -> None:
+    done = talked.run("export", name, "-o", "-")
+    assert (done.status, done.out) == (2, "")
+    assert done.err.startswith(f'homeai: There is no session "{name}".')
+    assert done.err.count("\n") == 1
+
+
+def test_a_title_that_ends_like_a_number_is_still_a_title(talked: Homeai) -> None:
+    assert talked.run("sessions", "rename", "last", "Ratio 16:9").status == 0
+    assert "Gamma." in talked.run("export", "Ratio 16:9", "--format", "md", "-o", "-").out
+    assert "Gamma." not in talked.run("export", "Ratio 16:9:1", "--format", "md", "-o", "-").out
+
+
 def test_a_session_goes_to_another_machine_and_back(asked: Homeai, tmp_path: Path) -> None:
     sent = asked.run("export", "last", "--format", "jsonl", "-o", "-").out
     other = Homeai(tmp_path / "other")

@@ -108,7 +108,7 @@ def cell(value: Cell) -> str | int | float:
 def _answers(source: Source) -> Iterator[list[Cell]]:
     state = source.state
     replaced = {answer_id for talk in talks(state) for answer_id in talk.replaced_ids}
-    for answer in state.answers.values():
+    for answer in source.answers:
         written = explained_contract(state, answer.answer_id)
         written["replaced"] = answer.answer_id in replaced
         written["findings"] = " ".join(finding["rule"] for finding in written["findings"])
@@ -126,7 +126,7 @@ def _at(written: Mapping[str, Any], path: str) -> Cell:
 
 
 def _tokens(source: Source) -> Iterator[list[Cell]]:
-    for answer in source.state.answers.values():
+    for answer in source.answers:
         submitted_at_ns = answer.submitted.at_ns if answer.submitted is not None else None
         index, previous_ns = 0, None
         for run in answer.tokens.stamps:

@@ -48,7 +48,7 @@ _TERMS = ("ttft_ms", "rates.prefill_tps", "rates.decode_tps", "gaps_ms.p50", "ra
 
 
 def _write(source: Source, _options: Options) -> Iterator[bytes]:
-    answers = list(told(source.state))
+    answers = list(told(source.state, source.answer_id))
     yield _head(source.title).encode()
     yield _top(source, answers).encode()
     if len(answers) > 1:

@@ -50,7 +50,7 @@ def inline(text: str) -> str:
 
 
 def _write(source: Source, _options: Options) -> Iterator[bytes]:
-    answers = list(told(source.state))
+    answers = list(told(source.state, source.answer_id))
     yield _opening(source, answers).encode()
     for each in answers:
         yield "".join(_answer(each)).encode()
