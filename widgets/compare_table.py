@@ -7,9 +7,7 @@ from dataclasses import dataclass, replace
 
 from textual.content import Content
 
-from homeai import units
 from homeai.metrics.compare import Row, Rows
-from widgets.details_table import words_of
 from widgets.figures import ACCENT, MUTED, STRONG, rule
 from widgets.foreign import middle_cut, on_one_line
 
@@ -27,7 +25,7 @@ class Choice:
 
     place: str
     """`chat 2, answer 1 of 3`."""
-    question: str
+    question: str = ""
     """What was asked, foreign text."""
 
 
@@ -37,7 +35,7 @@ def choice_line(sign: str, choice: Choice, width: int, *, active: bool) -> Conte
         ("▸ " if active else "  ", ACCENT),
         (f"{sign:<6}", STRONG if active else MUTED),
         choice.place,
-        (f"  “{on_one_line(choice.question[:400])}”", MUTED),
+        (f"  “{on_one_line(choice.question[:400])}”" if choice.question else "", MUTED),
     )
     return line.truncate(width, ellipsis=True)
 
@@ -85,26 +83,9 @@ def _line(row: Row, shape: _Shape, width: int) -> Content:
     label = Content(on_one_line(row.left.label)).truncate(shape.label - 1, ellipsis=True)
     line = label.pad_right(shape.label - label.cell_length)
     for figure in (row.left, row.right):
-        value = middle_cut(words_of(figure), shape.value - 1)
+        value = middle_cut(figure.words, shape.value - 1)
         line += value.pad_left(shape.value - value.cell_length)
-    line += _difference(row).rjust(shape.difference) if shape.difference else ""
-    line += _factor(row).rjust(shape.factor) if shape.factor else ""
+    line += row.difference_words.rjust(shape.difference) if shape.difference else ""
+    line += row.factor_words.rjust(shape.factor) if shape.factor else ""
     line = line.truncate(width)
     return line if row.differs else line.stylize(MUTED)
-
-
-def _difference(row: Row) -> str:
-    """`+1.20 s`, `-3.10 tok/s`; of words only that they differ."""
-    difference = row.difference
-    if difference is None:
-        known = row.left.value is not None and row.right.value is not None
-        return "another" if known and row.differs else ""
-    if not difference:
-        return "="
-    size = words_of(replace(row.left, value=abs(difference), missing=""))
-    return f"{'+' if difference > 0 else '-'}{size}"
-
-
-def _factor(row: Row) -> str:
-    factor = row.factor
-    return "" if factor is None else f"×{units.significant(factor)}"

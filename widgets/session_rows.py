@@ -55,9 +55,9 @@ def when(told: str | None, now: datetime) -> str:
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
-def session_heading(width: int) -> Content:
-    """The line above the sessions."""
-    names = ("answers", "wait", "tok/s")
+def session_heading(width: int, number: str = "answers") -> Content:
+    """The line above the sessions, or above the answers of one; `number` is what the number of a line is of."""
+    names = (number, "wait", "tok/s")
     line = _columns(
         Content("  "), Content("title"), Content("model"), Content("date"), tuple(map(Content, names)), width
     )

@@ -1,8 +1,9 @@
-"""F6: two answers side by side, and by how much they differ."""
+"""F6: two answers side by side, of this session or of recorded ones, and by how much they differ."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding, BindingType
@@ -10,16 +11,20 @@ from textual.content import Content
 
 from homeai.app.commands import Keys
 from homeai.app.live_page import LivePage, turn
-from homeai.metrics.compare import cautions, compare
+from homeai.app.pick_answer_screen import PickAnswerScreen, answers_of
+from homeai.journal.entries import Recorded
+from homeai.metrics.compare import compare, told
 from homeai.metrics.state import AnswerState, SessionState
 from widgets.compare_table import Choice, choice_line, compare_lines, head_line
 from widgets.figures import ACCENT, MUTED, columns
+from widgets.session_rows import when
 
 if TYPE_CHECKING:
     from homeai.app.app import HomeaiApp
     from homeai.app.desk import Desk
 
-HELP_LINES = 3
+HELP_LINES = 4
+SIGNS = ("left", "right")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +33,15 @@ class _Answer:
 
     answer_id: int
     choice: Choice
+
+
+@dataclass(slots=True)
+class _Side:
+    """One of the two answers, and where it is from."""
+
+    answer_id: int
+    recorded: Recorded | None = None
+    """The session that it was picked from; None where it is one of the open chats."""
 
 
 class CompareScreen(LivePage):
@@ -42,85 +56,161 @@ class CompareScreen(LivePage):
         Binding("tab,shift+tab", "other_side", "Other side", show=False),
         Binding("left", "choose(-1)", "Answer before", show=False),
         Binding("right", "choose(1)", "Answer after", show=False),
+        Binding("enter", "pick", "Answer of another session", show=False),
     ]
 
     def __init__(self, keys: Keys) -> None:
         super().__init__(keys)
-        self._chosen: list[int] | None = None
-        """The ids of the two answers, left and right; None before there are two."""
+        self._sides: list[_Side | None] = [None, None]
+        """Left and right; None before there is an answer for it."""
         self._side = 0
-        """The side whose answer the arrows change."""
+        """The side whose answer the keys change."""
         self._settled: tuple[AnswerState, AnswerState, int, int] | None = None
 
     def action_other_side(self) -> None:
-        """Let the arrows change the other answer."""
+        """Let the keys change the other answer."""
         self._side = 1 - self._side
         self.follow()
 
     def action_choose(self, step: int) -> None:
         """Take the next answer, or the one before, for the active side; not the other side's own."""
-        if self._chosen is None:
+        side = self._sides[self._side]
+        if side is None:
             return
-        ids = [answer.answer_id for answer in self._answers()]
-        at = ids.index(self._chosen[self._side]) + step if self._chosen[self._side] in ids else 0
-        if 0 <= at < len(ids) and ids[at] == self._chosen[1 - self._side]:
+        ids = [answer.answer_id for answer in self._answers(side.recorded)]
+        at = ids.index(side.answer_id) + step if side.answer_id in ids else 0
+        if 0 <= at < len(ids) and self._is_other(side.recorded, ids[at]):
             at += step
         if 0 <= at < len(ids):
-            self._chosen[self._side] = ids[at]
+            side.answer_id = ids[at]
             self.follow()
+
+    def action_pick(self) -> None:
+        """Take an answer of a recorded session for the active side."""
+        if self.owner.librarian is not None:
+            self.owner.push_screen(PickAnswerScreen(self.keys, self.owner.librarian, self._take))
+
+    def _take(self, recorded: Recorded, answer_id: int) -> None:
+        if self._is_other(recorded, answer_id):
+            self.owner.notify("This answer stands on the other side already.", timeout=4)
+            return
+        self._sides[self._side] = _Side(answer_id, recorded)
+        if None in self._fill(self._answers(None)):
+            self._side = 1 - self._side  # the next one is the other
+        self.follow()
 
     def follow(self) -> None:
         """Show the two answers as they are now."""
-        answers = self._answers()
-        by_id = {answer.answer_id: answer.choice for answer in answers}
-        if self._chosen is None or not set(self._chosen) <= set(by_id):
-            self._chosen = first_choice(answers, self.owner.desk.current.shown_id)
-        state, width = self.session_state, self.width("lines")
-        if self._chosen is None:
+        answers = self._answers(None)
+        left, right = self._fill(answers)
+        width, one, other = self.width("lines"), self._state(left), self._state(right)
+        if left is None or right is None:
+            self._settled = None
             self._show_none()
             return
-        left, right = (state.answers[answer_id] for answer_id in self._chosen)
+        pair = one.answers[left.answer_id], other.answers[right.answer_id]
         settled = self._settled
-        if settled is not None and settled[0] is left and settled[1] is right and settled[2:] == (self._side, width):
+        if (
+            settled is not None
+            and settled[0] is pair[0]
+            and settled[1] is pair[1]
+            and settled[2:]
+            == (
+                self._side,
+                width,
+            )
+        ):
             return
-        over = left.ended is not None and right.ended is not None
-        self._settled = (left, right, self._side, width) if over else None
-        choices = [
-            choice_line(sign, by_id[answer_id], width, active=side == self._side)
-            for side, (sign, answer_id) in enumerate(zip(("left", "right"), self._chosen, strict=True))
-        ]
-        self.part("lines").show(compare_lines(compare(left, right, self.owner.at_ns), width))
-        self._show_head(f"{len(answers)} answers", *choices, head_line(width))
-        self._show_words(cautions(left, right))
+        over = all(answer.ended is not None for answer in pair)
+        self._settled = (*pair, self._side, width) if over else None
+        self.part("lines").show(compare_lines(compare(*pair, self.owner.at_ns), width))
+        self._show_head("" if left.recorded or right.recorded else f"{len(answers)} answers", head_line(width))
+        key = self.keys.words("ask_again")
+        again = f"{key} in the chat asks again" if key else ""
+        self._show_words(told(*pair, one.answers.values(), other.answers.values(), again))
+
+    def _fill(self, answers: list[_Answer]) -> list[_Side | None]:
+        """Put answers of the open chats where there are none, or where they have gone."""
+        ids = [answer.answer_id for answer in answers]
+        shown_id = self.owner.desk.current.shown_id
+        for at, side in enumerate(self._sides):
+            if side is not None and side.recorded is None and side.answer_id not in ids:
+                self._sides[at] = None
+        if self._sides == [None, None]:
+            self._sides = [_Side(answer_id) for answer_id in first_choice(answers, shown_id) or ()] or [None, None]
+        elif None in self._sides:
+            self._side_for(self._sides.index(None), ids, shown_id)
+        return self._sides
+
+    def _side_for(self, at: int, ids: list[int], shown_id: int | None) -> None:
+        other = self._sides[1 - at]
+        free = [answer_id for answer_id in ids if self._key(other) != (self.session_state.session, answer_id)]
+        if free:
+            self._sides[at] = _Side(shown_id if shown_id in free else free[-1])
+
+    def _is_other(self, recorded: Recorded | None, answer_id: int) -> bool:
+        """Whether it is the other side's answer."""
+        return self._key(self._sides[1 - self._side]) == self._key(_Side(answer_id, recorded))
+
+    def _key(self, side: _Side | None) -> tuple[str | None, int] | None:
+        """The same for an answer of the open session and for the same one in its record."""
+        return None if side is None else (self._state(side).session, side.answer_id)
+
+    def _state(self, side: _Side | None) -> SessionState:
+        return self.session_state if side is None or side.recorded is None else side.recorded.state
 
     def _show_none(self) -> None:
-        again = self.keys.words("ask_again")
-        words = (
-            f"Two answers are needed. {again} asks your last question again." if again else "Two answers are needed."
-        )
+        words, again = "Two answers are needed.", self.keys.words("ask_again")
+        words += f" {again} in the chat asks your last question again." if again else ""
+        words += " Enter takes one of a recorded session." if self.owner.librarian is not None else ""
         lines = Content(words).wrap(max(10, self.width("lines")))
         self.part("lines").show([line.stylize(MUTED) for line in lines])
         self._show_head("")
         self._show_words(())
 
-    def _show_head(self, right: str, *choices: Content) -> None:
-        left = Content.styled("compare", f"bold {ACCENT}")
-        self.part("head").show([columns(left, Content.styled(right, MUTED), self.width("head")), *choices])
+    def _show_head(self, right: str, *more: Content) -> None:
+        left, width = Content.styled("compare", f"bold {ACCENT}"), self.width("head")
+        choices = [
+            choice_line(sign, self._choice(side), width, active=at == self._side)
+            for at, (sign, side) in enumerate(zip(SIGNS, self._sides, strict=True))
+            if any(self._sides)
+        ]
+        self.part("head").show([columns(left, Content.styled(right, MUTED), width), *choices, *more])
         key = self.keys.words
         self.show_keys(
             ("Esc", "back"),
-            ("Left Right", "another answer"),
-            ("Tab", "other side"),
+            ("Left Right", "answer"),
+            ("Tab", "side"),
+            ("Enter" if self.owner.librarian is not None else "", "other session"),
             ("Up Down", "scroll"),
             (key("details"), "details"),
         )
+
+    def _choice(self, side: _Side | None) -> Choice:
+        if side is None:
+            return Choice("none yet")
+        answers = self._answers(side.recorded)
+        return next(answer.choice for answer in answers if answer.answer_id == side.answer_id)
 
     def _show_words(self, words: tuple[str, ...]) -> None:
         lines = Content("  ".join(words)).wrap(max(10, self.width("help")))[:HELP_LINES] if words else []
         self.part("help").show([*lines, *[Content("")] * (HELP_LINES - len(lines))])
 
-    def _answers(self) -> list[_Answer]:
-        return choosable(self.owner.desk, self.session_state)
+    def _answers(self, recorded: Recorded | None) -> list[_Answer]:
+        """Those to choose from: of the open chats, or of a recorded session."""
+        if recorded is None:
+            return choosable(self.owner.desk, self.session_state)
+        day = when(recorded.entry.last_at or recorded.entry.started_at, datetime.now().astimezone())
+        total = len(recorded.state.answers)
+        return [
+            _Answer(
+                answer.answer_id,
+                Choice(
+                    f"{day}, answer {answer.answer_id} of {total}", answer.submitted.prompt if answer.submitted else ""
+                ),
+            )
+            for answer in answers_of(recorded)
+        ]
 
 
 def choosable(desk: Desk, state: SessionState) -> list[_Answer]:

@@ -27,6 +27,7 @@ COMMANDS = (
     "models",
     "config",
     "why",
+    "compare",
     "doctor",
     "setup",
     "tune",

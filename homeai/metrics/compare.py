@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 from homeai.metrics.details import Figure, details
+from homeai.metrics.noise import DEEP, FEWEST, depth, is_far, new_tokens, verdicts
 from homeai.metrics.phases import PHASES, current_phase, cut_reason
 from homeai.metrics.state import AnswerState
-from homeai.units import count
+from homeai.units import count, significant
 
 ONE_EACH = "One answer each: a difference of a few percent means nothing."
 """There is no spread to judge a difference by before something was repeated."""
+TWO_EACH = "Two of a kind are too few: a difference of a few percent means nothing."
 
 _SHOWN: tuple[tuple[str, tuple[str, ...]], ...] = (
     (
@@ -78,6 +81,22 @@ class Row:
         """Whether the two are not the same; a missing one differs from one that is there."""
         return self.left.value != self.right.value
 
+    @property
+    def difference_words(self) -> str:
+        """`+1.20 s`, `-3.10 tok/s`, or `=`; of words only `another`, where they differ."""
+        difference = self.difference
+        if difference is None:
+            known = self.left.value is not None and self.right.value is not None
+            return "another" if known and self.differs else ""
+        if not difference:
+            return "="
+        return f"{'+' if difference > 0 else '-'}{replace(self.left, value=abs(difference), missing='').words}"
+
+    @property
+    def factor_words(self) -> str:
+        """`×0.500`; empty without a factor."""
+        return "" if self.factor is None else f"×{significant(self.factor)}"
+
 
 @dataclass(frozen=True, slots=True)
 class Rows:
@@ -97,40 +116,50 @@ def _by_path(answer: AnswerState, now_ns: int | None) -> dict[str, Figure]:
     return {figure.path: figure for group in details(answer, now_ns) for figure in group.figures}
 
 
+def told(
+    left: AnswerState,
+    right: AnswerState,
+    lefts: Iterable[AnswerState],
+    rights: Iterable[AnswerState],
+    again: str = "",
+) -> tuple[str, ...]:
+    """Return what repeats say of the difference, and what to keep in mind before it is believed, a sentence each.
+
+    Args:
+        left: One answer.
+        right: The other one.
+        lefts: The answers of its session, its repeats among them.
+        rights: Those of the other one's.
+        again: How to repeat an answer: `Ctrl+R asks again`.
+    """
+    judged = verdicts(left, right, lefts, rights)
+    noise = tuple(verdict.words for verdict in judged if verdict.words)
+    if noise:
+        return (*noise, *cautions(left, right))
+    few = TWO_EACH if any(verdict.repeats > 1 for verdict in judged) else ONE_EACH
+    how = (f"{again}; from {FEWEST} alike on, their spread tells.",) if again else ()
+    return (*cautions(left, right), few, *how)
+
+
 def cautions(left: AnswerState, right: AnswerState) -> tuple[str, ...]:
-    """Return what to keep in mind before the difference is believed, one sentence each."""
+    """Return what makes the two hard to compare, one sentence each."""
     words = [*_unfinished("left", left), *_unfinished("right", right)]
     models = [answer.load.ended.model.path for answer in (left, right) if answer.load is not None]
     if len(set(models)) > 1:
         words.append("The models are different ones.")
-    new = [
-        None if answer.tokenised is None else answer.tokenised.prompt - answer.tokenised.reused
-        for answer in (left, right)
-    ]
-    if new[0] is not None and new[1] is not None and _far(new[0], new[1]):
+    new = [new_tokens(answer) for answer in (left, right)]
+    if new[0] is not None and new[1] is not None and is_far(new[0], new[1]):
         words.append(f"{count(new[0])} and {count(new[1])} tokens had to be read: compare the rates, not the waits.")
-    depth = [
-        0 if answer.tokenised is None or not answer.tokens.count else answer.tokenised.prompt + answer.tokens.count // 2
-        for answer in (left, right)
-    ]
-    if all(depth) and _far(*depth) and abs(depth[0] - depth[1]) >= _DEEP:
+    deep = [depth(answer) for answer in (left, right)]
+    if all(deep) and is_far(*deep) and abs(deep[0] - deep[1]) >= DEEP:
         words.append("One was written behind a much longer chat, which slows writing.")
     if left.shared != right.shared:
         which = "left" if left.shared else "right"
         words.append(f"The {which} one was computed together with another answer.")
-    return (*words, ONE_EACH)
-
-
-_DEEP = 512
-"""Tokens; a context longer by less than this slows a small model's writing by less than the noise."""
+    return tuple(words)
 
 
 def _unfinished(which: str, answer: AnswerState) -> list[str]:
     if answer.ended is None:
         return [f"The {which} one still runs."]
     return [] if current_phase(answer) is None else [f"The {which} one was cut short: {cut_reason(answer)}."]
-
-
-def _far(left: int, right: int) -> bool:
-    """Whether two counts differ by more than a tenth."""
-    return abs(left - right) * 10 > max(left, right)

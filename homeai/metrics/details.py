@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from homeai import units
 from homeai.events import EngineFacts, EngineReady, Parts, Placement, Sampler
 from homeai.metrics.machine_figures import machine_words
 from homeai.metrics.phases import PhaseName, cut_reason, decode_parts, phases, prefill_parts, reading_lost_at
@@ -38,6 +39,28 @@ class Figure:
     """How many samples it rests on, where it rests on several."""
     share: float | None = None
     """Of the group's whole, 0..1, for a bar."""
+
+    @property
+    def words(self) -> str:
+        """The value with its unit, rounded as everywhere; what is text from outside stays as it is."""
+        value = self.value
+        if value is None:
+            return units.MISSING
+        if isinstance(value, str):
+            return value
+        match self.unit:
+            case "ns":
+                return units.span(value)
+            case "tok/s":
+                return units.rate(value)
+            case "share":
+                return units.percent(value)
+            case "bytes":
+                return units.size(value)
+            case "tokens":
+                return f"{units.count(int(value))} tok"
+            case _:
+                return units.count(int(value))
 
 
 @dataclass(frozen=True, slots=True)

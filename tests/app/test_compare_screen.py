@@ -8,14 +8,15 @@ from textual.pilot import Pilot
 
 from homeai.app.compare_screen import CompareScreen
 from homeai.app.details_screen import DetailsScreen
+from homeai.events import Sampler
 from tests.app.stage import StagedApp, play, ready, screen_text, until
 from tests.metrics import stories
 
 
 async def three_answers(pilot: Pilot[Any]) -> StagedApp:
-    """66, 33 and 22 ms a token; the last one in a chat of its own."""
+    """66, 33 and 30 ms a token; the last one in a chat of its own."""
     app = await ready(pilot)
-    for number, gap_ms in enumerate((66.0, 33.0, 22.0), start=1):
+    for number, gap_ms in enumerate((66.0, 33.0, 30.0), start=1):
         if number == 3:
             await pilot.press("ctrl+n")
         await pilot.press(*f"question{number}", "enter")
@@ -42,7 +43,27 @@ async def test_the_shown_answer_stands_beside_the_one_before() -> None:
         assert line_of(pilot, "median gap") == ["median", "gap", "66.0", "ms", "33.0", "ms", "-33.0", "ms", "×0.500"]
         assert line_of(pilot, "writing")[1:] == ["15.2", "tok/s", "30.3", "tok/s", "+15.2", "tok/s", "×2.00"]
         assert line_of(pilot, "prefill")[-2:] == ["=", "×1.00"]
-        assert "One answer each: a difference of a few percent means nothing." in screen_text(pilot)
+        shown = " ".join(screen_text(pilot).split())
+        assert (
+            "Writing: 3 answers like these two ranged from 15.2 to 33.3 tok/s, and these two lie further apart" in shown
+        )
+        assert "Reading, within noise: 3 answers like these two all came to 261 tok/s." in shown
+
+
+async def test_two_answers_that_nothing_repeats_say_how_to_repeat_them() -> None:
+    app = StagedApp(*stories.session_facts())
+    async with app.run_test(size=(100, 40)) as pilot:
+        app = await ready(pilot)
+        for number, warm in ((1, 0.0), (2, 0.9)):
+            app.desk.current.sampler = Sampler(temperature=warm)
+            await pilot.press(*f"question{number}", "enter")
+            await until(pilot, lambda number=number: len(app.played.asked) == number)  # type: ignore[misc]
+            await play(pilot, app.played.asked[-1], *stories.whole_answer(number)[1:])
+        await pilot.press("f6")
+        await until(pilot, lambda: "difference" in screen_text(pilot))
+        shown = " ".join(screen_text(pilot).split())
+        assert "One answer each: a difference of a few percent means nothing." in shown
+        assert "Ctrl+R in the chat asks again; from 3 alike on, their spread tells." in shown
 
 
 async def test_arrows_choose_answers_of_other_chats_too_but_never_the_same_twice() -> None:

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from homeai.events import AnyFact, Prefilled, Sampler, Tokenised
-from homeai.metrics.compare import ONE_EACH, Row, cautions, compare
+from homeai.metrics.compare import ONE_EACH, Row, compare, told
 from homeai.metrics.fold import fold_all
 from homeai.metrics.state import AnswerState
 from tests.metrics import stories
@@ -22,6 +22,11 @@ WHOLE = answer_of(stories.whole_session())
 
 def rows(left: AnswerState, right: AnswerState) -> dict[str, Row]:
     return {row.left.path: row for group in compare(left, right) for row in group.rows}
+
+
+def cautions(left: AnswerState, right: AnswerState) -> tuple[str, ...]:
+    """What is said of two answers that nothing repeats."""
+    return told(left, right, [left], [right])
 
 
 def faster() -> AnswerState:
@@ -74,6 +79,19 @@ def test_nothing_has_no_factor() -> None:
     assert (row.left.value, row.difference, row.factor) == (0, 0, None)
 
 
+def test_differences_and_factors_in_words() -> None:
+    found = rows(WHOLE, faster())
+    assert (found["phases_ms.prefill"].difference_words, found["phases_ms.prefill"].factor_words) == (
+        "-1.16 s",
+        "×0.500",
+    )
+    assert found["tokens.output"].difference_words == "-60 tok"
+    assert found["tokens.prompt"].difference_words == "="
+    assert (found["model.name"].difference_words, found["model.name"].factor_words) == ("", "")
+    facts = [*stories.session_facts(), stories.submitted(1000, sampler=Sampler(temperature=0.7))]
+    assert rows(WHOLE, answer_of(facts))["sampler.temperature"].difference_words == "another"
+
+
 def test_settings_are_compared_as_words() -> None:
     facts = [*stories.session_facts(), stories.submitted(1000, sampler=Sampler(temperature=0.7, seed=3))]
     row = rows(WHOLE, answer_of(facts))["sampler.temperature"]
@@ -87,12 +105,12 @@ def test_it_never_claims_more_than_one_answer_each_can_say() -> None:
 
 def test_what_makes_two_answers_hard_to_compare_is_said() -> None:
     stopped = answer_of(stories.stopped_in_prefill())
-    told = cautions(stopped, WHOLE)
-    assert told == ("The left one was cut short: stopped in prefill.", ONE_EACH), "both had 604 tokens to read"
+    words = cautions(stopped, WHOLE)
+    assert words == ("The left one was cut short: stopped in prefill.", ONE_EACH), "both had 604 tokens to read"
     short = [replace(fact, prompt=1240) if isinstance(fact, Tokenised) else fact for fact in stories.whole_session()]
-    told = cautions(stopped, answer_of(short))
-    assert told[1] == "604 and 40 tokens had to be read: compare the rates, not the waits."
-    assert not any("written behind" in words for words in told), "the left one wrote nothing"
+    words = cautions(stopped, answer_of(short))
+    assert words[1] == "604 and 40 tokens had to be read: compare the rates, not the waits."
+    assert not any("written behind" in each for each in words), "the left one wrote nothing"
     assert (
         cautions(WHOLE, answer_of([*stories.session_facts(), stories.submitted(5)]))[0] == "The right one still runs."
     )
