@@ -35,7 +35,7 @@ from homeai.metrics.summary import summary_line
 from homeai.models.choose import remember, resolve_model
 from homeai.models.modelfile import ModelFile
 from homeai.places import log_dir, sessions_dir, state_dir
-from homeai.session.recorded import RecordedSession
+from homeai.session.recorded import RecordedSession, recording_notice
 from homeai.session.told import told_before, write_down
 from homeai.settings import Settings, load
 from homeai.units import count, percent, size
@@ -177,6 +177,15 @@ class Conversation:
         if isinstance(fact, EngineStarting):
             return state.engine.phase != "starting"
         return isinstance(fact, LoadStarted | LoadProgress) and state.load.loading is None
+
+    def tell_recording(self) -> None:
+        """Say on a terminal what is recorded, as the dashboard does: that all is at the first time only."""
+        notice = recording_notice(self._settings.value("record"))
+        if not sys.stderr.isatty() or notice.code in told_before(state_dir()):
+            return  # what a script reads stays as it was
+        if not any(told.code == "record_failed" for told in self.session.state.notices):
+            say_problem(notice.message, notice.help)
+            write_down(state_dir(), notice.code)
 
     def tell_of(self, answer_id: int, *, why: bool = False) -> None:
         """Write the line of figures, one that explains them if asked for, and what went wrong if something did."""

@@ -113,6 +113,7 @@ def _ask(arguments: argparse.Namespace, entered_at_ns: int, signals: Signals, re
         if result is not None:
             result.write(explained_contract(conversation.session.state, answer_id))
         conversation.tell_of(answer_id, why=True)
+        conversation.tell_recording()
     return status
 
 

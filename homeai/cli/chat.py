@@ -72,6 +72,7 @@ def _talk(arguments: argparse.Namespace, signals: Signals) -> int:
         say(f"Talking with {model.name}. /help shows what can be typed besides prompts.")
     status = 0
     with Conversation(settings, model, signals, plain=True) as conversation:
+        conversation.tell_recording()
         while (prompt := prompts.next()) is not None:
             submitted_at_ns = now_ns()
             if re.match(r"/[a-z]*(\s|$)", prompt):

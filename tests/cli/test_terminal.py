@@ -271,6 +271,60 @@ class TestPlainChat:
         assert b"\x1b" not in shown.seen
 
 
+class TestRecording:
+    """What is recorded is said where somebody reads it, behind an answer and before a talk; scripts hear nothing."""
+
+    def test_that_all_is_recorded_is_said_once(self, terminal: Open, homeai: Homeai) -> None:
+        words = b"homeai: Your chats are recorded, on this machine only. "
+        assert b"recorded" not in homeai.run("ask", "say=done").err.encode()
+        for times in (1, 0):
+            shown = terminal("ask", "say=done")
+            assert shown.finish() == 0
+            assert shown.seen.count(words) == times
+            assert shown.seen.index(b"done") < shown.seen.index(b"first token")
+            assert not times or shown.seen.index(b"first token") < shown.seen.index(words)
+        talk = terminal("chat", "--plain")
+        talk.wait_for("> ")
+        talk.type("\x04")
+        assert talk.finish() == 0
+        assert b"recorded" not in talk.seen
+
+    def test_a_talk_says_it_before_anything_is_asked(self, terminal: Open) -> None:
+        shown = terminal("chat", "--plain")
+        shown.wait_for("> ")
+        assert b"Your chats are recorded, on this machine only. " in shown.seen
+        shown.type("\x04")
+        assert shown.finish() == 0
+
+    @pytest.mark.parametrize(
+        ("flags", "words"),
+        [
+            (["--no-record"], b"homeai: This session is not recorded.\r\n"),
+            (["--record", "no-text"], b"homeai: Only figures are recorded, no words.\r\n"),
+        ],
+    )
+    def test_what_is_left_out_is_said_each_time(self, terminal: Open, flags: list[str], words: bytes) -> None:
+        for _ in range(2):
+            shown = terminal("ask", *flags, "say=done")
+            assert shown.finish() == 0
+            assert shown.seen.count(words) == 1
+
+    def test_the_object_stays_alone_on_standard_output(self, terminal: Open, homeai: Homeai) -> None:
+        to = homeai.home / "object"
+        shown = terminal(command=["bash", "-c", f"{' '.join(homeai.command)} ask --json say=done > {to}"])
+        assert shown.finish() == 0
+        assert b"Your chats are recorded" in shown.seen
+        assert to.read_bytes().startswith(b"{")
+        assert to.read_bytes().count(b"\n") == 1
+
+    def test_where_the_disk_failed_nobody_says_that_it_is_recorded(self, terminal: Open, homeai: Homeai) -> None:
+        (homeai.home / "data").write_text("in the way")
+        shown = terminal("ask", "say=done")
+        assert shown.finish() == 0
+        assert b"no longer recorded" in shown.seen
+        assert b"Your chats are recorded" not in shown.seen
+
+
 class TestNoTerminal:
     """The dashboard without a screen: one message, no escapes, status 2."""
 
