@@ -17,11 +17,14 @@ from homeai.journal.library import Library
 from homeai.journal.reader import read
 from homeai.journal.writer import Journal
 from homeai.jsonline import encode
+from tests.benchmarks.dashboard import Dashboard, environment
 from tests.benchmarks.report import long_or_brief, say, tell, tell_load
 from tests.metrics import stories
+from tests.models.tiny import write_chat_model
 
 pytestmark = pytest.mark.benchmark
 
+F2 = "\x1bOQ"
 BUNDLES_A_SECOND = 30
 SESSIONS = long_or_brief(1000, 50)
 ANSWERS = 100
@@ -93,10 +96,12 @@ def test_reading_a_million_facts(tmp_path: Path) -> None:
     assert told >= MANY
 
 
-def test_a_thousand_sessions(tmp_path: Path) -> None:
-    tell_load()
-    folder = tmp_path / "data" / "sessions" / "2026-11"
-    folder.mkdir(parents=True)
+@pytest.fixture(scope="module")
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with a thousand sessions of a hundred answers each, in no index yet."""
+    folder: Path = tmp_path_factory.mktemp("thousand")
+    sessions = folder / "data" / "sessions" / "2026-11"
+    sessions.mkdir(parents=True)
     facts: list[AnyFact] = stories.session_facts()
     for answer_id in range(1, ANSWERS + 1):
         answer = [fact for fact in stories.whole_answer(answer_id) if not isinstance(fact, Text)]
@@ -114,17 +119,25 @@ def test_a_thousand_sessions(tmp_path: Path) -> None:
             else fact
             for fact in facts
         ]
-        (folder / f"2026-11-29T21-04-05-{number:016x}.jsonl").write_bytes(b"".join(map(encode, own)))
+        (sessions / f"2026-11-29T21-04-05-{number:016x}.jsonl").write_bytes(b"".join(map(encode, own)))
     tell(f"making {SESSIONS:,} sessions of {len(facts):,} facts", f"{(now_ns() - began) / 1e9:.0f} s")
+    return folder
 
+
+@pytest.fixture(scope="module")
+def indexed(shelf: Path) -> Path:
+    """The same home with a warm index."""
     began = now_ns()
-    with Library(tmp_path / "data", tmp_path / "cache") as library:
+    with Library(shelf / "data", shelf / "cache") as library:
         assert len(library.sessions()) == SESSIONS
-    cold_s = (now_ns() - began) / 1e9
-    tell("a first indexing", f"{cold_s:.1f} s, {SESSIONS * len(facts) / cold_s:,.0f} facts a second")
+    tell("a first indexing", f"{(now_ns() - began) / 1e9:.1f} s")
+    return shelf
 
+
+def test_a_thousand_sessions(indexed: Path) -> None:
+    tell_load()
     began = now_ns()
-    with Library(tmp_path / "data", tmp_path / "cache") as library:
+    with Library(indexed / "data", indexed / "cache") as library:
         entries = library.sessions()
         warm_s = (now_ns() - began) / 1e9
         assert (len(entries), entries[0].answers) == (SESSIONS, ANSWERS)
@@ -134,5 +147,29 @@ def test_a_thousand_sessions(tmp_path: Path) -> None:
             hits = library.search(words)
             tell(f"a search for {words!r}", f"{(now_ns() - began) / 1e6:.0f} ms, {len(hits)} hits")
             assert hits
-    size = (tmp_path / "cache" / "sessions.sqlite3").stat().st_size
+    size = (indexed / "cache" / "sessions.sqlite3").stat().st_size
     tell("the index", f"{size / 1e6:.0f} MB")
+
+
+def test_how_soon_the_screen_of_a_thousand_sessions_is_there(indexed: Path, tmp_path: Path) -> None:
+    """From the key to the rows on the screen of a real terminal, the first time and when it is opened again."""
+    tell_load()
+    model = write_chat_model(tmp_path / "tiny.gguf")
+    places = {"HOMEAI_DATA_DIR": str(indexed / "data"), "HOMEAI_CACHE_DIR": str(indexed / "cache")}
+    environ = environment(tmp_path, backend="tests.engine.scripted", model=model, **places)
+    total = f"{SESSIONS:,} sessions ·"
+    took_ms: dict[str, list[float]] = {"the first time": [], "again": []}
+    for _ in range(long_or_brief(5, 1)):
+        with Dashboard(environ) as dashboard:
+            dashboard.settle()
+            for when in took_ms:
+                pressed_ns = dashboard.terminal.type(F2)
+                dashboard.terminal.wait_until(lambda screen: screen.shows(total), "the list")
+                shown_ns = dashboard.terminal.shown_at(total, pressed_ns)
+                assert shown_ns is not None
+                took_ms[when].append((shown_ns - pressed_ns) / 1e6)
+                dashboard.terminal.type(F2)
+                dashboard.terminal.wait_until(lambda screen: not screen.shows(total), "the chat")
+    for when, times in took_ms.items():
+        name = f"the list of {SESSIONS:,} sessions on the screen, {when}, worst {max(times):.0f} ms"
+        say(name, f"{median(times):.0f} ms", "500", median(times) < 500)
