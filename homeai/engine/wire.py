@@ -64,6 +64,8 @@ class Measure(Command, frozen=True, kw_only=True, tag="measure"):
     tokens: int
     depth: int = 0
     repeats: int = 1
+    keep: bool = False
+    """Leave what is in the cache to the next one, which then need not read it again; a question empties it."""
 
 
 class Bye(Command, frozen=True, kw_only=True, tag="bye"):

@@ -146,7 +146,7 @@ class AnswerContext:
         if not evaluated or tokenised is None or engine is None:
             return None
         if self.ceilings is not None and same_engine(self.ceilings, engine):
-            took_ns = prefill_ns(self.ceilings, evaluated, tokenised.reused, engine.ubatch or 512)
+            took_ns = prefill_ns(self.ceilings, engine, evaluated, tokenised.reused, tokenised.context_used_others)
             return None if took_ns is None else (took_ns, "calibration")
         earlier = [each for answer in self.earlier if (each := _prompt_token_ns(answer)) is not None]
         return (median(earlier) * evaluated, "session") if len(earlier) >= USUAL_MIN else None
@@ -213,10 +213,10 @@ class AnswerContext:
     @cached_property
     def able_token_ns(self) -> float | None:
         """What a token takes by the ceilings at this depth, with what comes beside computing."""
-        if self.ceilings is None or self.depth is None:
+        if self.ceilings is None or self.depth is None or self.engine is None:
             return None
         others = self.answer.tokenised.context_used_others if self.answer.tokenised is not None else 0
-        return token_ns(self.ceilings, felt_depth(self.depth, others), self.beside_compute_ns)
+        return token_ns(self.ceilings, felt_depth(self.engine, self.depth, others), self.beside_compute_ns)
 
     @cached_property
     def earlier(self) -> list[AnswerState]:

@@ -68,15 +68,16 @@ def predict(state: SessionState, *, new_tokens: int, reused_tokens: int, other_t
         and answer.load.ended.load_id == loaded.ended.load_id
         and not answer.shared
     ][-RECENT:]
-    depth = felt_depth(reused_tokens + new_tokens + TOKENS_AHEAD / 2, other_tokens)
     ceilings = state.ceilings.get(loaded.ended.model.path)
     if ceilings is not None and same_engine(ceilings, engine) and ceilings.steps:
-        reading = prefill_ns(ceilings, new_tokens, reused_tokens, engine.ubatch or 512)
+        depth = felt_depth(engine, reused_tokens + new_tokens + TOKENS_AHEAD / 2, other_tokens)
+        reading = prefill_ns(ceilings, engine, new_tokens, reused_tokens, other_tokens)
         each = token_ns(ceilings, depth, _beside_ns(earlier))
+        read_slower, wrote_slower = _slower(ceilings, engine, earlier)
         return Prediction(
             basis="calibration",
-            prefill_ns=None if reading is None else round(reading),
-            decode_tps=None if each is None else 1e9 / each,
+            prefill_ns=None if reading is None else round(reading * read_slower),
+            decode_tps=None if each is None else 1e9 / (each * wrote_slower),
         )
     reading_each, writing_each = _reading_ns(earlier), _writing_ns(earlier)
     if reading_each is None and writing_each is None:
@@ -127,6 +128,31 @@ def prediction_error(answer: AnswerState) -> PredictionError | None:
 
 def _relative(expected: float | None, happened: float | None) -> float | None:
     return expected / happened - 1 if expected is not None and happened else None
+
+
+def _slower(ceilings: Ceilings, engine: EngineFacts, earlier: Sequence[AnswerState]) -> tuple[float, float]:
+    """How many times as long as by the ceilings the earlier answers took to read their prompts, and a token to write.
+
+    A machine is not always as fast as when it was measured: it is warmer, or a neighbour computes. The median, with one
+    answer that took exactly what was measured: a single odd answer moves it half way only.
+    """
+    read, wrote = [1.0], [1.0]
+    beside_ns = _beside_ns(earlier)
+    for answer in earlier:
+        tokenised, prefill, rate = answer.tokenised, answer.prefill, decode_tps.METRIC.compute(answer).value
+        if tokenised is None:
+            continue
+        others = tokenised.context_used_others
+        if prefill is not None and prefill.done >= EVALUATED_MIN and prefill.read >= prefill.done:
+            able_ns = prefill_ns(ceilings, engine, prefill.done, tokenised.reused, others)
+            if able_ns:
+                read.append((prefill.ended_at_ns - prefill.started_at_ns) / able_ns)
+        if rate and answer.tokens.count >= DECODE_MIN:
+            depth = felt_depth(engine, tokenised.prompt + answer.tokens.count / 2, others)
+            able_ns = token_ns(ceilings, depth, beside_ns)
+            if able_ns:
+                wrote.append(1e9 / rate / able_ns)
+    return median(read), median(wrote)
 
 
 def _beside_ns(earlier: Sequence[AnswerState]) -> float:

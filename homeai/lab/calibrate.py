@@ -32,9 +32,11 @@ from homeai.events import (
 )
 from homeai.lab.memory_read import read_bytes_per_s
 from homeai.metrics.gaps import gaps_ns, nearest_rank
+from homeai.metrics.roofline import BANDWIDTH_BOUND, bandwidth_use, fit
 from homeai.models.modelfile import ModelFile
 from homeai.session import Session
 from homeai.settings import Settings
+from homeai.units import count, percent, rate, size, span
 
 BUDGET_S = 25.0
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
@@ -47,7 +49,17 @@ ANSWERS, WRITTEN = 3, 64
 LEAST_GAPS = 16
 
 DEPTH = 1024
-"""Tokens of context behind which the smallest and the largest size are measured once more."""
+"""Tokens of context behind which some sizes are measured once more."""
+BEHIND = (64, 63)
+"""Sizes that are, beside the largest: from 64 tokens on llama.cpp computes attention on the processor in another way,
+which halved what a token of context costs."""
+SINGLE_DEPTHS = (1010, 500, 200)
+"""Behind how many a single token is: 500 and 1,010 nearly fill the cells that are looked at, 512 and 1,024, and below
+512 the threads share the work in another way. Three points, as what a token costs does not grow along one line."""
+
+DISTURBED = 0.25
+"""How much longer the median repeat may take than the first quartile: on a machine at rest it is 2 to 5 %."""
+DISTURBED_WORDS = "Other programs disturbed the measurement; it is better made again when they rest."
 
 F = TypeVar("F", LoadEnded, Measured, Ended)
 
@@ -159,13 +171,15 @@ class _Bench:
                     break
 
     def _steps(self) -> tuple[Step, ...]:
-        """What was measured. Fewer tokens never take longer than more: what is slower than the next was disturbed."""
+        """What was measured. Without context fewer tokens never take longer than more: what does was disturbed."""
         steps: list[Step] = []
-        least: dict[int, int] = {}
+        least_ns = 1 << 62
         for (tokens, depth), spans in sorted(self._took.items(), key=lambda item: -item[0][0]):
             if spans:
-                least[depth] = min(nearest_rank(sorted(spans), 0.25), least.get(depth, 1 << 62))
-                steps.append(Step(tokens=tokens, depth=depth, took_ns=least[depth]))
+                took_ns = nearest_rank(sorted(spans), 0.25)
+                if not depth:
+                    took_ns = least_ns = min(took_ns, least_ns)
+                steps.append(Step(tokens=tokens, depth=depth, took_ns=took_ns))
         return tuple(sorted(steps, key=lambda step: (step.depth, step.tokens)))
 
     def _noise(self) -> float | None:
@@ -181,16 +195,19 @@ class _Bench:
     def _measure_behind_context(self, engine: EngineFacts) -> None:
         largest = max((tokens for tokens, _ in self._took), default=1)
         whole_ns = median(self._took.get((largest, 0)) or [0])
-        # The single token first, and behind less where time is short: without it longer chats could not be foreseen.
-        for depth in (DEPTH, DEPTH // 2, DEPTH // 4):
-            fill_ns = whole_ns * depth / largest
-            last = depth == DEPTH // 4
-            if depth + largest > (engine.context or DEPTH) or (not last and self._left_ns() < fill_ns):
-                continue
-            self._measure(1, depth=depth, repeats=12)
-            if depth >= largest and self._left_ns() > fill_ns + 2 * whole_ns:
-                self._measure(largest, depth=depth, repeats=2)
+        # The cache is filled once, as deep as time and room allow, and cut from size to size.
+        depths = [depth for depth in (DEPTH, DEPTH // 2, DEPTH // 4) if depth + largest <= (engine.context or DEPTH)]
+        if not depths:
             return
+        in_time = [depth for depth in depths if self._left_ns() > whole_ns * depth / largest]
+        deepest = in_time[0] if in_time else depths[-1]
+        fill_ns = whole_ns * deepest / largest
+        if deepest >= largest and self._left_ns() > fill_ns + 3 * whole_ns:
+            for tokens in (largest, *(size for size in BEHIND if size < largest)):
+                self._measure(tokens, depth=deepest, repeats=2, keep=True)
+        singles = [depth for depth in SINGLE_DEPTHS if depth < deepest]
+        for depth in singles:
+            self._measure(1, depth=depth, repeats=12, keep=depth != singles[-1])
 
     def _write(self) -> tuple[int | None, int]:
         """Have some answers written: what a token takes, single late ones left out, and behind how many."""
@@ -224,9 +241,9 @@ class _Bench:
             tell=lambda: self._say("reading memory"),
         )
 
-    def _measure(self, tokens: int, *, depth: int = 0, repeats: int = 1) -> bool:
+    def _measure(self, tokens: int, *, depth: int = 0, repeats: int = 1, keep: bool = False) -> bool:
         """Take one more measurement; False where it does not fit into the engine's context or batch."""
-        wanted = self.session.measure(tokens, depth=depth, repeats=repeats)
+        wanted = self.session.measure(tokens, depth=depth, repeats=repeats, keep=keep)
         behind = f" behind {depth:,} tokens" if depth else ""
         while True:
             found = self._wait(Measured, f"computing {tokens} token{'s' * (tokens > 1)} at once{behind}")
@@ -258,6 +275,42 @@ class _Bench:
         passed_ns = self._passed_ns() if self._took else 0
         left_ns = max(0, self._budget_ns - passed_ns)
         self._tell(Progress(what, min(1.0, passed_ns / self._budget_ns), left_ns / 1e9))
+
+
+def is_disturbed(found: Ceilings) -> bool:
+    """Whether other programs made it useless."""
+    return found.noise is not None and found.noise > DISTURBED
+
+
+def meaning(found: Ceilings, loaded: LoadEnded) -> list[str]:
+    """What the figures say, in plain words."""
+    lines: list[str] = []
+    form = fit(found.steps)
+    if form is not None and form.form == "sum":
+        lines.append(
+            f"A computation takes about {span(form.fixed_ns)} however few tokens it has, and {span(form.per_token_ns)} "
+            "more for each: here reading the weights and the arithmetic add up."
+        )
+    elif form is not None:
+        lines.append(
+            f"A computation takes at least {span(form.floor_ns)}, and {span(form.per_token_ns)} for each token where "
+            "there are many: here the arithmetic of few tokens hides behind reading the weights."
+        )
+    if found.written_ns is not None:
+        lines.append(
+            f"An answer is written at {rate(1e9 / found.written_ns)}, {span(found.written_ns)} a token, behind "
+            f"{count(found.written_depth)} tokens of context."
+        )
+    single = next((step.took_ns for step in found.steps if (step.tokens, step.depth) == (1, 0)), None)
+    shape = loaded.model.shape
+    if found.read_bytes_per_s and shape is not None and single:
+        used = bandwidth_use(shape.weight_bytes, single, found.read_bytes_per_s)
+        bound = "limits" if used > BANDWIDTH_BOUND else "does not limit"
+        lines.append(
+            f"Memory is read at {size(found.read_bytes_per_s)} a second; writing one token reads "
+            f"{size(shape.weight_bytes)} and uses {percent(used)} of that: memory {bound} how fast this model writes."
+        )
+    return lines
 
 
 def _problem(fault: Fault) -> EngineError | BrokenModelError:

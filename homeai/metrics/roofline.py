@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import ceil
 from typing import Literal
 
 from homeai.events import Ceilings, EngineFacts, ModelShape, Step
@@ -32,9 +33,14 @@ KV_BYTES = {
 BANDWIDTH_BOUND = 0.55
 """From this share of the measured reading speed on, decode is limited by reading memory."""
 
-OTHERS_SHARE = 0.3
-"""What a token in the cache that is of another chat costs, of what one's own costs: it is passed over, not read. With
-the starter model on two cores 533 of them added 0.3 to 1.1 ms, 400 own ones 2.1."""
+OTHERS_SHARE = 0.1
+"""What a token in the cache that is of another chat adds to reading a prompt, of what one's own adds, where flash
+attention on the processor passes it over: with the starter model on two cores 0.14 for 39 tokens, 0.08 for 700."""
+CELLS_STEP, SPLIT_CELLS = 256, 512
+"""llama.cpp looks at its cache in steps of so many cells; from so many on the threads share one token's attention."""
+
+_PLAIN = ("f16", "f32")
+"""Cache types for which they do."""
 
 FEWEST_STEPS = 3
 """Two steps always lie on a line."""
@@ -145,12 +151,16 @@ def _weighted_mean(spans: Sequence[int]) -> float:
 
 
 def step_ns(ceilings: Ceilings, tokens: int, depth: float) -> float | None:
-    """How long one step of `tokens` tokens behind `depth` tokens takes, between the measured ones on a line."""
+    """How long one step of `tokens` tokens takes behind `depth` tokens, between the measured ones on a line."""
     flat = sorted((step.tokens, step.took_ns) for step in ceilings.steps if step.depth == 0 and step.took_ns > 0)
     if not flat or tokens < 1:
         return None
-    base = _between(flat, tokens)
-    return base + max(0.0, _depth_ns(ceilings, tokens)) * depth
+    singles = sorted((step.depth, step.took_ns) for step in ceilings.steps if step.tokens == 1)
+    if tokens == 1 and len(singles) > 1:
+        return _on_lines(singles, depth)
+    (most, most_ns) = flat[-1]
+    base_ns = most_ns * tokens / most if tokens > most else _on_lines(flat, tokens)
+    return base_ns + max(0.0, _depth_ns(ceilings, tokens)) * depth
 
 
 def token_ns(ceilings: Ceilings, depth: float, beside_ns: float = 0.0) -> float | None:
@@ -159,30 +169,46 @@ def token_ns(ceilings: Ceilings, depth: float, beside_ns: float = 0.0) -> float 
     From a real answer where one was measured: between its steps the engine does more than compute, and starts each one
     anew. Else from a step by itself, with `beside_ns` for choosing the token and its text.
     """
-    if ceilings.written_ns is not None:
-        return ceilings.written_ns + max(0.0, _depth_ns(ceilings, 1)) * (depth - ceilings.written_depth)
-    single = step_ns(ceilings, 1, depth)
-    return None if single is None else single + beside_ns
+    single, before = step_ns(ceilings, 1, depth), step_ns(ceilings, 1, ceilings.written_depth)
+    if ceilings.written_ns is None or single is None or before is None:
+        return None if single is None else single + beside_ns
+    return ceilings.written_ns + single - before
 
 
-def felt_depth(own: float, others: float) -> float:
-    """How many tokens of context a token pays for: its own, and a part for those of other chats in the same cache."""
-    return own + OTHERS_SHARE * others
+def felt_depth(engine: EngineFacts, own: float, others: float = 0.0) -> float:
+    """Behind how many tokens a token of an answer would take as long, if its chat were alone in the cache.
+
+    Without flash attention, and on a GPU, the cells of other chats are computed and then masked. With it the processor
+    passes them over; but its threads take equal pieces of the whole cache, and where one piece has all cells of the
+    chat, its thread does all the work (ggml's split over keys and values: 1,400 tokens of a chat behind 1,500 of others
+    took two threads 7 ms more than 1,400 alone, as much as 1,400 more would have).
+    """
+    if not _passes_over(engine):
+        return own + others
+    cells = ceil((own + others + 1) / CELLS_STEP) * CELLS_STEP
+    if cells < SPLIT_CELLS or engine.kv_type_k not in _PLAIN or not engine.threads:
+        return own
+    return engine.threads * min(own, cells / engine.threads)
 
 
-def prefill_ns(ceilings: Ceilings, tokens: int, depth: int, ubatch: int) -> float | None:
-    """How long a prompt of `tokens` new tokens behind `depth` reused ones takes, read `ubatch` at a time."""
+def prefill_ns(ceilings: Ceilings, engine: EngineFacts, tokens: int, depth: int, others: int = 0) -> float | None:
+    """How long a prompt of `tokens` new tokens behind `depth` reused ones takes, with `others` of other chats."""
     total, done = 0.0, 0
+    felt = depth + others * (OTHERS_SHARE if _passes_over(engine) else 1.0)
     largest = max((step.tokens for step in ceilings.steps), default=1)
-    chunk = max(1, min(ubatch, largest))
+    chunk = max(1, min(engine.ubatch or 512, largest))
     while done < tokens:
         count = min(chunk, tokens - done)
-        took = step_ns(ceilings, count, depth + done)
+        took = step_ns(ceilings, count, felt + done)
         if took is None:
             return None
         total += took
         done += count
     return total
+
+
+def _passes_over(engine: EngineFacts) -> bool:
+    return engine.flash_attention is True and not engine.layers_offloaded
 
 
 def best_tokens_per_s(ceilings: Ceilings) -> float | None:
@@ -191,28 +217,26 @@ def best_tokens_per_s(ceilings: Ceilings) -> float | None:
     return max(rates, default=None)
 
 
-def _between(points: Sequence[tuple[int, int]], tokens: int) -> float:
-    before = [point for point in points if point[0] <= tokens]
-    after = [point for point in points if point[0] >= tokens]
-    if not before:
-        return float(after[0][1])
-    if not after:
-        return before[-1][1] * tokens / before[-1][0]
-    (low, low_ns), (high, high_ns) = before[-1], after[0]
-    return low_ns if low == high else low_ns + (high_ns - low_ns) * (tokens - low) / (high - low)
+def _on_lines(points: Sequence[tuple[int, float]], at: float) -> float:
+    """The value at a place, on the lines between points in their order; before the first that one's, behind the last
+    along the last line."""
+    before = [point for point in points if point[0] <= at][-2:]
+    after = [point for point in points if point[0] > at][:1]
+    if not before or len(points) == 1:
+        return points[0][1]
+    (low, low_ns), (high, high_ns) = (before[-1], *after) if after else points[-2:]
+    return low_ns + (high_ns - low_ns) * (at - low) / (high - low)
 
 
 def _depth_ns(ceilings: Ceilings, tokens: int) -> float:
-    """What one more token of context adds to a step of so many tokens: measured at one and at many, a line between."""
-    flat = {step.tokens: step.took_ns for step in ceilings.steps if step.depth == 0}
-    slopes = sorted(
-        (step.tokens, (step.took_ns - flat[step.tokens]) / step.depth)
-        for step in ceilings.steps
-        if step.depth > 0 and step.tokens in flat
-    )
-    if not slopes:
+    """What one more token of context adds to a step of so many tokens: between the measured sizes on a line, beyond
+    them in proportion."""
+    flat = sorted((step.tokens, step.took_ns) for step in ceilings.steps if step.depth == 0)
+    deepest = {step.tokens: step for step in sorted(ceilings.steps, key=lambda step: step.depth) if step.depth}
+    if not flat or not deepest:
         return 0.0
-    (few, few_ns), (many, many_ns) = slopes[0], slopes[-1]
-    if few == many:
-        return few_ns * tokens / few if few > 1 else few_ns
-    return few_ns + (many_ns - few_ns) * (tokens - few) / (many - few)
+    slopes = sorted((size, (step.took_ns - _on_lines(flat, size)) / step.depth) for size, step in deepest.items())
+    (fewest, fewest_ns), (most, most_ns) = slopes[0], slopes[-1]
+    if tokens < fewest:
+        return fewest_ns * tokens / fewest
+    return most_ns * tokens / most if tokens > most else _on_lines(slopes, tokens)

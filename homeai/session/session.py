@@ -37,6 +37,7 @@ from homeai.options import EngineOptions
 from homeai.session.chat import Chat
 from homeai.session.engine_keeper import STOP_PATIENCE_S, EngineKeeper
 from homeai.session.flights import Flights
+from homeai.session.pending import Wanted
 from homeai.session.watching import Watch, free_share
 
 _LOG = logging.getLogger(__name__)
@@ -97,14 +98,19 @@ class Session:
     @property
     def model(self) -> ModelFile | None:
         """The model that is wanted now: in use, being loaded, or to be loaded by the next question."""
-        return self._keeper.wanted
+        return None if self._keeper.wanted is None else self._keeper.wanted.model
 
-    def use_model(self, model: ModelFile) -> None:
+    def use_model(self, model: ModelFile, *, options: EngineOptions | None = None) -> None:
         """Want this model from now on: start a worker if none runs, and load it there; returns at once.
 
         How the load goes is told by `LoadStarted`, `LoadProgress` and `LoadEnded` or `LoadFailed`; after a failure the
         model that was in use before is wanted again. A load that still runs is given up for this one. Nothing happens
-        when the model is already loaded or being loaded.
+        when the model is already loaded or being loaded so.
+
+        Args:
+            model: The model.
+            options: How to run it, in the place of what the session was opened with; it holds as long as the model is
+                wanted, also in another worker and when that model is asked for again.
 
         Raises:
             BrokenModelError: The file cannot chat; what runs is untouched.
@@ -113,7 +119,10 @@ class Session:
         model.require_chat()
         with self._lock:
             self._require_open()
-            if self._keeper.asked is not None and self._keeper.wanted == model:
+            before = self._keeper.wanted
+            kept = before.options if before is not None and before.model == model else None
+            wanted = Wanted(model, options or kept)
+            if self._keeper.asked is not None and self._keeper.wanted == wanted:
                 return
             if self._flights.all():
                 raise EngineError(
@@ -121,10 +130,10 @@ class Session:
                     code="busy",
                     help="Stop the answer or wait for its end.",
                 )
-            self._keeper.wanted = model
+            self._keeper.wanted = wanted
             if self._keeper.loading:
                 self._keeper.give_up_load(goes_back=False)
-            self._keeper.load_unless_loading(model)
+            self._keeper.load_unless_loading(wanted)
 
     def stop_load(self) -> None:
         """Give up the load that runs, and load the model again that was in use before; returns at once.
@@ -269,10 +278,11 @@ class Session:
                 return True
         return flight.landed.wait(timeout)
 
-    def measure(self, tokens: int, *, depth: int = 0, repeats: int = 1) -> int:
+    def measure(self, tokens: int, *, depth: int = 0, repeats: int = 1, keep: bool = False) -> int:
         """Have the engine time a computation of so many tokens behind `depth` others; returns the `measure_id` at once.
 
-        The spans come as a `Measured`. What the chats had in the cache is lost.
+        The spans come as a `Measured`. What the chats had in the cache is lost; with `keep`, what was computed for this
+        stays there for the next.
 
         Raises:
             EngineError: `busy` while an answer is being written, `no_model` when none is loaded, `closed`.
@@ -285,8 +295,24 @@ class Session:
             if worker is None:
                 raise EngineError("No model is loaded.", code="no_model", help="Load a model first.")
             self._measures += 1
-            worker.send(Measure(measure_id=self._measures, tokens=tokens, depth=depth, repeats=repeats))
+            worker.send(Measure(measure_id=self._measures, tokens=tokens, depth=depth, repeats=repeats, keep=keep))
             return self._measures
+
+    def put_away(self) -> None:
+        """End the worker and wait until it is gone, at most about three seconds; the model stays wanted.
+
+        `use_model`, or the next question, loads it again. What the chats had in the cache is lost.
+
+        Raises:
+            EngineError: `busy` while an answer is being written or a model loaded, `closed` after `close`.
+        """
+        with self._lock:
+            self._require_open()
+            if self._flights.all() or self._keeper.loading:
+                raise EngineError("The engine is at work.", code="busy", help="Stop it or wait for its end.")
+            worker = self._keeper.let_go()
+        if worker is not None:
+            worker.close()
 
     def set_ceilings(self, model: ModelFile, ceilings: Ceilings) -> None:
         """Let the facts know what this machine was measured to do with a model; after `close` nothing happens."""

@@ -11,12 +11,29 @@ from tests.explain.scenes import ID, TWO_CORES, engine, ms, session
 
 
 def test_from_the_ceilings_a_long_prompt_takes_its_steps() -> None:
-    found = predict(session(ceilings=TWO_CORES), new_tokens=512 + 64, reused_tokens=0)
+    as_measured = session(ceilings=TWO_CORES, prompt=64, prefill_ms=196)
+    found = predict(as_measured, new_tokens=512 + 64, reused_tokens=0)
     assert found is not None
     assert found.basis == "calibration"
     assert found.prefill_ns == ms(1695 + 196)
     # A step of one token, and 0.4 ms to choose it in the earlier answer.
     assert found.decode_tps == pytest.approx(1e3 / 12.0)
+
+
+def test_where_answers_take_longer_than_was_measured_the_next_is_expected_to() -> None:
+    # One answer: half way, as it may be odd. Three: their median.
+    one = session(ceilings=TWO_CORES, prompt=64, prefill_ms=392, gaps_ms=(24.0,) * 63)
+    found = predict(one, new_tokens=512, reused_tokens=0)
+    assert found is not None
+    assert found.prefill_ns is not None
+    assert found.decode_tps is not None
+    assert found.prefill_ns == pytest.approx(ms(1695 * 1.5), rel=0.01)
+    assert found.decode_tps == pytest.approx(1e3 / 12.0 / 1.5, rel=0.01)
+    many = session(ceilings=TWO_CORES, earlier_ms=(24, 24, 24), prompt=64, prefill_ms=392, gaps_ms=(24.0,) * 63)
+    found = predict(many, new_tokens=512, reused_tokens=0)
+    assert found is not None
+    assert found.decode_tps is not None
+    assert found.decode_tps == pytest.approx(1e3 / 24.0, rel=0.01)
 
 
 def test_ceilings_of_other_settings_do_not_count() -> None:

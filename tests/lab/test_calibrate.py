@@ -10,6 +10,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from homeai.engine.llamacpp import measuring
+from homeai.engine.llamacpp.native import Context
 from homeai.engine.wire import Measure
 from homeai.errors import EngineError
 from homeai.events import Ceilings, Measured, Step
@@ -42,7 +44,8 @@ def test_all_sizes_are_measured_and_described(model: ModelFile) -> None:
     assert [step.tokens for step in flat] == list(calibrating.SIZES)
     # The script says 1 ms and 0.1 ms a token.
     assert all(step.took_ns == 1_000_000 + 100_000 * step.tokens for step in flat)
-    assert [(step.tokens, step.depth) for step in found.steps if step.depth] == [(1, 1024), (512, 1024)]
+    behind = [(1, 200), (1, 500), (1, 1010), (63, 1024), (64, 1024), (512, 1024)]
+    assert [(step.tokens, step.depth) for step in found.steps if step.depth] == behind
     form = fit(found.steps)
     assert form is not None
     assert (form.form, round(form.fixed_ns), round(form.per_token_ns)) == ("sum", 1_000_000, 100_000)
@@ -59,17 +62,21 @@ def test_all_sizes_are_measured_and_described(model: ModelFile) -> None:
 
 def test_what_does_not_fit_into_the_budget_is_left_out(model: ModelFile) -> None:
     found, _ = calibrate(settings(2), model, budget_s=0.0, tell=ignore)
-    assert [(step.tokens, step.depth) for step in found.steps] == [(1, 0), (2, 0), (4, 0), (1, 256)]
+    assert [(step.tokens, step.depth) for step in found.steps] == [(1, 0), (2, 0), (4, 0), (1, 200)]
 
 
 def test_what_was_disturbed_takes_no_longer_than_more_tokens_do(model: ModelFile, tmp_path: Path) -> None:
     made = calibrating._Bench(settings(2), model, 1.0, ignore, None)
-    made._took.update({(1, 0): [2_000], (2, 0): [20], (4, 0): [28, 40, 30], (1, 1024): [30]})
+    made._took.update(
+        {(1, 0): [2_000], (2, 0): [20], (4, 0): [28, 40, 30], (1, 1024): [30], (63, 1024): [90], (64, 1024): [70]}
+    )
     assert [(step.tokens, step.depth, step.took_ns) for step in made._steps()] == [
         (1, 0, 20),
         (2, 0, 20),
         (4, 0, 28),
         (1, 1024, 30),
+        (63, 1024, 90),
+        (64, 1024, 70),
     ]
     made.session.close()
 
@@ -173,20 +180,52 @@ def measured(tmp_path: Path) -> Callable[..., Measured]:
     rig.load(write_chat_model(tmp_path / "tiny.gguf"), context=512, batch=256, ubatch=128)
     rig.answer("Something that is in the cache.")
 
-    def measuring(**changes: int) -> Measured:
+    def run(*, keep: bool = False, **changes: int) -> Measured:
         rig.facts.clear()
-        rig.backend.measure(Measure(measure_id=3, **changes))
+        rig.backend.measure(Measure(measure_id=3, keep=keep, **changes))
+        if keep:
+            return rig.one(Measured)
         assert rig.backend.slots[0].ids == []
         assert rig.backend.context.length(0) == 0
         return rig.one(Measured)
 
-    return measuring
+    return run
 
 
 def test_the_engine_times_each_repeat(measured: Callable[..., Measured]) -> None:
     found = measured(tokens=8, depth=200, repeats=3)
     assert (found.measure_id, found.tokens, found.depth, len(found.took_ns)) == (3, 8, 200, 3)
     assert all(0 < span < 5_000_000_000 for span in found.took_ns)
+
+
+def test_what_is_kept_need_not_be_read_again(
+    measured: Callable[..., Measured], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled: list[int] = []
+    fill = measuring._fill
+
+    def counted(context: Context, ids: list[int]) -> bool:
+        filled.append(len(ids))
+        return fill(context, ids)
+
+    monkeypatch.setattr(measuring, "_fill", counted)
+    assert len(measured(tokens=8, depth=200, repeats=3, keep=True).took_ns) == 3
+    assert len(measured(tokens=1, depth=150, repeats=2, keep=True).took_ns) == 2
+    assert len(measured(tokens=16, depth=100).took_ns) == 1
+    assert filled == [200]
+    # The last one left nothing, so the next begins anew.
+    assert len(measured(tokens=1, depth=100).took_ns) == 1
+    assert filled == [200, 100]
+
+
+def test_a_question_empties_what_was_kept(tmp_path: Path) -> None:
+    rig = Rig()
+    rig.load(write_chat_model(tmp_path / "tiny.gguf"), context=512, batch=256, ubatch=128)
+    alone = rig.answer("Something that is in the cache.")
+    rig.backend.measure(Measure(measure_id=1, tokens=8, depth=200, keep=True))
+    again = rig.answer("Something that is in the cache.")
+    assert rig.text(again) == rig.text(alone)
+    rig.close()
 
 
 @pytest.mark.parametrize("changes", [{"tokens": 257}, {"tokens": 0}, {"tokens": 1, "depth": 512}])

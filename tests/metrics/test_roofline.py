@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from homeai.events import Attention, Ceilings, EngineFacts, ModelShape, Step
 from homeai.metrics.roofline import (
@@ -107,11 +108,44 @@ def test_a_step_lies_between_the_measured_ones() -> None:
     assert step_ns(CEILINGS, 0, 0) is None
 
 
+def test_a_step_lies_on_lines_between_all_points_measured() -> None:
+    """As was seen with the starter model on two cores: what a token of context costs falls where the engine computes
+    attention in another way, for a single token from 512 cells on, for many from 64 at once on."""
+    found = Ceilings(
+        steps=(
+            *steps((1, 5), (32, 66), (64, 130), (512, 1036)),
+            *(Step(tokens=1, depth=depth, took_ns=took) for depth, took in ((200, 8 * 10**6), (500, 9 * 10**6))),
+            Step(tokens=63, depth=1000, took_ns=258_000_000),
+            Step(tokens=64, depth=1000, took_ns=200_000_000),
+            Step(tokens=512, depth=1000, took_ns=1_400_000_000),
+        )
+    )
+    assert step_ns(found, 1, 100) == pytest.approx(6.5e6)
+    assert step_ns(found, 1, 350) == pytest.approx(8.5e6)
+    assert step_ns(found, 1, 800) == pytest.approx(10e6)
+    assert step_ns(found, 63, 2000) == pytest.approx(128e6 + 2 * 130e6)
+    assert step_ns(found, 64, 2000) == pytest.approx(130e6 + 2 * 70e6)
+    # Fewer tokens than any measured behind a context cost in proportion.
+    few = step_ns(found, 2, 1000)
+    assert few is not None
+    assert 5e6 < few < 20e6
+
+
 def test_a_long_prompt_is_read_in_micro_batches_each_behind_the_last() -> None:
-    assert prefill_ns(CEILINGS, 512, 0, 512) == 1000e6
-    assert prefill_ns(CEILINGS, 1024, 0, 512) == pytest.approx(2000e6 + 512 * 0.512e6)
-    assert prefill_ns(CEILINGS, 0, 0, 512) == 0
-    assert prefill_ns(Ceilings(), 5, 0, 512) is None
+    engine = EngineFacts(backend="x", build="1", ubatch=512)
+    assert prefill_ns(CEILINGS, engine, 512, 0) == 1000e6
+    assert prefill_ns(CEILINGS, engine, 1024, 0) == pytest.approx(2000e6 + 512 * 0.512e6)
+    assert prefill_ns(CEILINGS, engine, 0, 0) == 0
+    assert prefill_ns(Ceilings(), engine, 5, 0) is None
+
+
+def test_other_chats_in_the_cache_cost_a_prompt_less_where_they_are_passed_over() -> None:
+    masked = EngineFacts(backend="x", build="1", ubatch=512, flash_attention=False)
+    assert prefill_ns(CEILINGS, masked, 512, 0, 1000) == prefill_ns(CEILINGS, masked, 512, 1000)
+    passed = EngineFacts(backend="x", build="1", ubatch=512, flash_attention=True, layers_offloaded=0)
+    assert prefill_ns(CEILINGS, passed, 512, 0, 1000) == prefill_ns(CEILINGS, passed, 512, 100)
+    on_gpu = EngineFacts(backend="x", build="1", ubatch=512, flash_attention=True, layers_offloaded=31)
+    assert prefill_ns(CEILINGS, on_gpu, 512, 0, 1000) == prefill_ns(CEILINGS, masked, 512, 1000)
 
 
 def test_a_token_of_an_answer_takes_what_a_real_one_took() -> None:
@@ -123,8 +157,23 @@ def test_a_token_of_an_answer_takes_what_a_real_one_took() -> None:
     assert token_ns(Ceilings(), 0) is None
 
 
-def test_what_other_chats_hold_counts_for_less() -> None:
-    assert felt_depth(100, 1000) == 400
+def test_a_chat_in_one_thread_s_piece_of_the_cache_feels_twice_as_long() -> None:
+    plain = EngineFacts(backend="x", build="1", threads=2, kv_type_k="f16", layers_offloaded=0)
+    both = replace(plain, flash_attention=True)
+    # 1,024 cells, and the chat's 500 lie in one half.
+    assert felt_depth(both, 500, 500) == 1000
+    assert felt_depth(both, 900, 100) == 1024
+    # Alone it fills both halves but for the last cells; a short one has every thread at work on its own heads.
+    assert felt_depth(both, 1000) == 1024
+    assert felt_depth(both, 200, 0) == felt_depth(both, 200, 50) == 200
+    eight = replace(both, threads=8)
+    assert felt_depth(eight, 100, 924) == 8 * 100
+    assert felt_depth(eight, 500, 500) == 1024
+    # Caches that are kept in fewer bits are not shared out.
+    assert felt_depth(replace(both, kv_type_k="q8_0"), 500, 500) == 500
+    # Without flash attention, and on a GPU, what others hold is computed like one's own.
+    assert felt_depth(plain, 500, 500) == 1000
+    assert felt_depth(replace(both, layers_offloaded=31), 100, 500) == 600
 
 
 def test_the_best_rate_is_that_of_the_best_step() -> None:

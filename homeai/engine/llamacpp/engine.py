@@ -32,6 +32,8 @@ class LlamaCppBackend:
         self._devices = library.devices()
         self._loaded: Loaded | None = None
         self._scheduler: Scheduler | None = None
+        self._kept = False
+        """Whether the cache holds what a measurement left for the next one."""
 
     def hello(self) -> Hello:
         """Versions, build and visible devices."""
@@ -80,6 +82,7 @@ class LlamaCppBackend:
     def ask(self, request: Ask, received_at_ns: int) -> None:
         """Queue a request; without a model it ends at once."""
         if self._scheduler is not None:
+            self._forget_measured()
             self._scheduler.ask(request, received_at_ns)
             return
         fault = Fault(code="no_model", message="No model is loaded.", help="Choose a model first.")
@@ -97,11 +100,15 @@ class LlamaCppBackend:
             self._scheduler.step()
 
     def measure(self, request: Measure) -> None:
-        """Time a computation with an empty cache."""
+        """Time a computation with a cache that holds nothing else."""
         spans_ns: tuple[int, ...] = ()
         if self._scheduler is not None and self._loaded is not None:
-            self._scheduler.reset()
+            if not self._kept:
+                self._scheduler.reset()
             spans_ns = took_ns(self._loaded.context, self._loaded.model.vocabulary.size, request)
+            self._kept = True
+            if not request.keep:
+                self._forget_measured()
         self._emit(
             Measured(
                 at_ns=now_ns(),
@@ -111,6 +118,11 @@ class LlamaCppBackend:
                 took_ns=spans_ns,
             )
         )
+
+    def _forget_measured(self) -> None:
+        if self._kept and self._loaded is not None:
+            self._loaded.context.keep(0, 0)
+        self._kept = False
 
     def interrupt(self, answer_id: int) -> None:
         """Break off the running computation if it may serve this answer. Called on another thread."""
@@ -148,7 +160,7 @@ class LlamaCppBackend:
         return self._loaded
 
     def _free(self) -> None:
-        loaded, self._loaded, self._scheduler = self._loaded, None, None
+        loaded, self._loaded, self._scheduler, self._kept = self._loaded, None, None, False
         if loaded is not None:
             loaded.close()
 

@@ -13,29 +13,26 @@ _STRIDE = 7919
 def took_ns(context: Context, vocabulary: int, request: Measure) -> tuple[int, ...]:
     """Return how long each repeat took, from the call to its synchronised end; none where it does not fit.
 
-    The cache must hold nothing; it does so again afterwards.
+    The cache must hold nothing, or what the last of these left there; the caller empties it.
     """
     if request.tokens < 1 or request.tokens > context.batch_size or request.depth + request.tokens > context.size:
         return ()
     context.clear_abort()
     ids = [(index * _STRIDE + 13) % vocabulary for index in range(request.depth + request.tokens)]
     spans_ns: list[int] = []
-    try:
-        for _ in range(request.repeats):
-            # What recurrent models cannot drop is read anew.
-            if not context.keep(0, request.depth) or context.length(0) != request.depth:
-                context.keep(0, 0)
-                if not _fill(context, ids[: request.depth]):
-                    break
-            context.fill([Run(0, request.depth, ids[request.depth :], True)])
-            began_ns = now_ns()
-            outcome = context.decode()
-            context.synchronise()
-            if outcome != DECODED:
+    for _ in range(request.repeats):
+        # What recurrent models cannot drop is read anew.
+        if not context.keep(0, request.depth) or context.length(0) != request.depth:
+            context.keep(0, 0)
+            if not _fill(context, ids[: request.depth]):
                 break
-            spans_ns.append(now_ns() - began_ns)
-    finally:
-        context.keep(0, 0)
+        context.fill([Run(0, request.depth, ids[request.depth :], True)])
+        began_ns = now_ns()
+        outcome = context.decode()
+        context.synchronise()
+        if outcome != DECODED:
+            break
+        spans_ns.append(now_ns() - began_ns)
     return tuple(spans_ns)
 
 

@@ -1,0 +1,70 @@
+"""How near an answer came to what this machine was measured to do with its model, and whether that still holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+
+from homeai.events import Ceilings, EngineFacts
+from homeai.metrics.quantities import decode_tps, prefill_tps
+from homeai.metrics.roofline import felt_depth, prefill_ns, token_ns
+from homeai.metrics.state import AnswerState
+
+DECODE_MIN = 16
+"""Tokens of an answer below which its rate says little."""
+OLD_DAYS = 180
+"""After half a year of updates a measurement is better made again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A rate of an answer beside the one that was measured for as many tokens behind as many others."""
+
+    what: str
+    """`read` or `written`."""
+    tps: float
+    best_tps: float
+
+    @property
+    def share(self) -> float:
+        """Of one; a little above, where the measurement was the slower one."""
+        return self.tps / self.best_tps
+
+
+def shares(answer: AnswerState, ceilings: Ceilings) -> list[Share]:
+    """Return what can be compared; nothing of an answer that runs, or was computed together with others."""
+    tokenised, prefill = answer.tokenised, answer.prefill
+    if answer.ended is None or answer.shared or tokenised is None or answer.load is None:
+        return []
+    found, engine = [], answer.load.ended.engine
+    reading, writing = prefill_tps.METRIC.compute(answer).value, decode_tps.METRIC.compute(answer).value
+    if reading and prefill is not None:
+        best_ns = prefill_ns(ceilings, engine, prefill.done, tokenised.reused, tokenised.context_used_others)
+        if best_ns:
+            found.append(Share("read", reading, prefill.done * 1e9 / best_ns))
+    if writing and answer.tokens.count >= DECODE_MIN:
+        depth = felt_depth(engine, tokenised.prompt + answer.tokens.count / 2, tokenised.context_used_others)
+        each_ns = token_ns(ceilings, depth)
+        if each_ns and each_ns > 0:
+            found.append(Share("written", writing, 1e9 / each_ns))
+    return found
+
+
+def outdated(ceilings: Ceilings, engine: EngineFacts | None, today: str) -> str:
+    """Return why a measurement should be made again, as a sentence; empty where it still holds.
+
+    Args:
+        ceilings: What was measured.
+        engine: The engine as it runs now.
+        today: The day, ISO 8601.
+    """
+    if engine is not None and ceilings.threads != engine.threads:
+        return f"It was measured with {ceilings.threads} threads; now there are {engine.threads}."
+    if engine is not None and ceilings.layers_offloaded != engine.layers_offloaded:
+        before, now = ceilings.layers_offloaded, engine.layers_offloaded
+        return f"It was measured with {before} layers on the GPU; now there are {now}."
+    try:
+        days = (date.fromisoformat(today[:10]) - date.fromisoformat(ceilings.measured_at[:10])).days
+    except ValueError:
+        return ""
+    return f"That is {round(days / 30)} months ago." if days >= OLD_DAYS else ""
