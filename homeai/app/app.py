@@ -51,6 +51,7 @@ from widgets.prompt import Prompt
 if TYPE_CHECKING:
     from homeai.models.shelf import Shelf
     from homeai.session.replay import Replay
+    from homeai.app.choosing import OptionsOf
 
 LEAST_COLUMNS, LEAST_ROWS = 10, 3
 """Of a window that keys are taken in, and that lists of Textual's own stay open in."""
@@ -75,6 +76,7 @@ class HomeaiApp(App[int]):
         open_with: Opens the session with a model chosen from it, where no other could be opened.
         records: What recorded sessions are shown and opened with; None offers none.
         replay: What is played, where it is no session to ask in; `open_session` opens it, and `clock` is its own.
+        options_of: Says how a model is run, to tell beforehand whether it has room; None tells nothing.
         tour: What to say at the beginning (0) and after each answer of a replay, by its id.
         keep_history: Keep what is typed into the box for later runs, in the state folder.
         ascii_only: Draw with ASCII characters only.
@@ -101,6 +103,7 @@ class HomeaiApp(App[int]):
         replay: Replay | None = None,
         tour: Mapping[int, str] = MappingProxyType({}),
         keep_history: bool = False,
+        options_of: OptionsOf | None = None,
         ascii_only: bool = False,
         colourless: bool = False,
     ) -> None:
@@ -119,7 +122,7 @@ class HomeaiApp(App[int]):
         self._opening = Opening(open_session, start_sampling)
         self._clock = clock
         self._insist = insist
-        self.choosing = Choosing(self, shelf, open_with)
+        self.choosing = Choosing(self, shelf, open_with, options_of)
         """Changes of the model."""
         self.explaining = Explaining()
         """Why the answer that is shown takes its time."""

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from homeai.app.app import HomeaiApp
     from homeai.metrics.talks import Talk
     from homeai.models.modelfile import ModelFile
+    from homeai.options import EngineOptions
     from homeai.session import Chat
 
 T = TypeVar("T")
@@ -33,8 +34,8 @@ class SessionLike(Protocol):
     def model(self) -> ModelFile | None:
         """The model that is wanted now."""
 
-    def use_model(self, model: ModelFile) -> None:
-        """Want this model from now on and load it; raises `HomeaiError` when that cannot be, `busy` among them."""
+    def use_model(self, model: ModelFile, *, options: EngineOptions | None = None) -> None:
+        """Want this model from now on and load it, run like this; raises `HomeaiError` when it cannot be, or `busy`."""
 
     def stop_load(self) -> None:
         """Give up the load that runs, and go back to the model before."""

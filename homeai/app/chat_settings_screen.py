@@ -18,6 +18,7 @@ from textual.widgets import Static
 
 from homeai import units
 from homeai.app.commands import Keys
+from homeai.app.fitting import Fit, context_now, use_context, with_context
 from homeai.events import Sampler
 from homeai.settings import BY_KEY
 from widgets.choice_line import ChoiceLine
@@ -118,6 +119,8 @@ class ChatSettingsScreen(ModalScreen[None]):
                 yield self._row(field.key, field.label, box)
             scopes = ("this chat", "this chat and new ones")
             yield self._row("scope", "for", ChoiceLine(scopes, id="settings-scope"))
+            if (context := context_now(self.app)) is not None:
+                yield self._row("context", "context", LineBox(str(context), id="settings-context"))
             yield Static("", id="settings-said", markup=False)
             yield Static(id="settings-keys")
 
@@ -131,12 +134,15 @@ class ChatSettingsScreen(ModalScreen[None]):
         self._before = self._texts()
         for field in FIELDS:
             self._explain(field)
+        self._explain_context()
         self.query_one(TextBox).focus()
 
     # --- reading ------------------------------------------------------------------------------------------------------
 
     def _texts(self) -> dict[str, str]:
         texts = {field.key: self._box(field).value for field in FIELDS}
+        for box in self.query("#settings-context").results(LineBox):
+            texts["context"] = box.value
         return {**texts, "system": self.query_one(TextBox).text}
 
     def _box(self, field: _Field) -> LineBox:
@@ -145,8 +151,9 @@ class ChatSettingsScreen(ModalScreen[None]):
     def _changed(self) -> list[str]:
         """What differs from what it was, in the form's words."""
         now = self._texts()
-        names = {"system": "the text for the model", **{field.key: field.label for field in FIELDS}}
-        return [names[key] for key in names if now[key] != self._before[key]]
+        names = {"system": "the text for the model", "context": "the context"}
+        names |= {field.key: field.label for field in FIELDS}
+        return [names[key] for key in names if now.get(key) != self._before.get(key)]
 
     def _read(self) -> dict[str, Any] | None:
         """The changed values by key; None where one cannot be, with the cursor in the first of these.
@@ -184,6 +191,12 @@ class ChatSettingsScreen(ModalScreen[None]):
         if values is None:
             self._say("✗ Something here cannot be: the field with the cursor says what it takes.")
             return
+        context = self._texts().get("context")
+        context = None if context == self._before.get("context") else context
+        if context is not None and isinstance(problem := with_context(self.app, context), str):
+            self._say(f"✗ {problem}")
+            self.query_one("#settings-context").focus()
+            return
         sampler = replace(self._chat.sampler, **values)
         text = self.query_one(TextBox).text
         system = self._chat.system if text == self._before["system"] else text.strip() or None
@@ -191,6 +204,8 @@ class ChatSettingsScreen(ModalScreen[None]):
             keep_for_new(self.app, system, sampler)
         keep(self.app, self._chat, system, sampler)
         self.dismiss()
+        if context is not None:
+            use_context(self.app, context)
 
     # --- telling ------------------------------------------------------------------------------------------------------
 
@@ -201,6 +216,10 @@ class ChatSettingsScreen(ModalScreen[None]):
         for field in FIELDS:
             if message.input.id == f"settings-{field.key}":
                 self._explain(field)
+        if message.input.id == "settings-context":
+            self._explain_context()
+            if message.input.value != self._before["context"]:
+                self._say("The context is that of all chats: the model is loaded again with another one.")
         self.query_one("#settings-preset", ChoiceLine).take(_preset(self._sampler()))
 
     @on(TextBox.Changed)
@@ -229,6 +248,15 @@ class ChatSettingsScreen(ModalScreen[None]):
             told.update(Content.assemble(("✗ ", "bold $error"), on_one_line(str(problem))))
         else:
             told.update(Content.styled(field.explained, MUTED))
+
+    def _explain_context(self) -> None:
+        for box in self.query("#settings-context").results(LineBox):
+            told, found = self.query_one("#settings-context-told", Static), with_context(self.app, box.value)
+            if isinstance(found, str):
+                told.update(Content.assemble(("✗ ", "bold $error"), on_one_line(found)))
+            else:
+                needs = f"; {found.brief}" if isinstance(found, Fit) else ""
+                told.update(Content.styled(f"tokens{needs}", MUTED))
 
     def _system_words(self) -> Content:
         words = Content("How should the model behave?")

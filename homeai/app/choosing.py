@@ -12,11 +12,15 @@ from msgspec.structs import replace
 from homeai.app.bridge import OpenWith, tell_outcome
 from homeai.errors import EngineError, HomeaiError
 from homeai.events import Fault, LoadEnded
+from homeai.units import count
 from widgets.foreign import on_one_line
 
 if TYPE_CHECKING:
     from homeai.app.app import HomeaiApp
     from homeai.models.shelf import ModelFile, Shelf
+    from homeai.options import EngineOptions
+
+    OptionsOf = Callable[[ModelFile], EngineOptions]
 
 _CHOICE_HELPS = ("load_failed", "no_model", "broken_model")
 
@@ -28,20 +32,27 @@ class Choosing:
         app: The dashboard.
         shelf: Makes what the models are looked for in; called once, at the first look.
         open_with: Opens the session where there is none; None where that cannot be.
+        options_of: Says how a model is run; None where that cannot be told.
     """
 
     def __init__(
-        self, app: HomeaiApp, shelf: Callable[[], Shelf] | None = None, open_with: OpenWith | None = None
+        self,
+        app: HomeaiApp,
+        shelf: Callable[[], Shelf] | None = None,
+        open_with: OpenWith | None = None,
+        options_of: OptionsOf | None = None,
     ) -> None:
         self._app = app
         self._make_shelf = shelf
         self._shelf: Shelf | None = None
         self._open_with = open_with
-        self._wanted: ModelFile | None = None
-        """Chosen, and waits for the end of the answers that are being stopped, or for the session."""
+        self.options_of = options_of
+        """How a model is run unless the user says otherwise; None where that cannot be told."""
+        self._wanted: tuple[ModelFile, EngineOptions | None] | None = None
+        """Chosen, and waits for the end of answers, or for the session; with how to run it, where that was chosen."""
         self._kept = False
         """The last change failed or was stopped, and the model before is being loaded again."""
-        self._loaded_path = ""
+        self._loaded_path, self._loaded_context = "", 0
         """Of the model that was loaded last."""
         self.failure: Fault | None = None
         """Why the last load failed; None once a model was loaded."""
@@ -53,27 +64,28 @@ class Choosing:
             self._shelf = self._make_shelf()
         return self._shelf
 
-    def use(self, model: ModelFile) -> None:
-        """Load this model: at once, or as soon as the answers ended that are being stopped."""
-        self._wanted = model
+    def use(self, model: ModelFile, options: EngineOptions | None = None) -> None:
+        """Load this model, where `options` are given so: at once, or as soon as the answers that run have ended."""
+        self._wanted = model, options
         self.go_on()
 
-    def stop_answers_and_use(self, model: ModelFile) -> None:
+    def stop_answers_and_use(self, model: ModelFile, options: EngineOptions | None = None) -> None:
         """Stop every answer, then load this model."""
         session = self._app.session
         for chat in self._app.desk.live:
             if session is not None and chat.live_id is not None:
                 session.stop(chat.live_id)
-        self.use(model)
+        self.use(model, options)
 
     def go_on(self) -> None:
         """Load what was chosen, if it can be by now; called with every tick."""
-        app, model = self._app, self._wanted
-        if model is None:
+        app = self._app
+        if self._wanted is None:
             return
+        model, options = self._wanted
         if app.session is not None:
             try:
-                app.session.use_model(model)
+                app.session.use_model(model, options=options)
                 app.desk.alert = None
             except EngineError as error:
                 if error.code == "busy":
@@ -105,7 +117,8 @@ class Choosing:
 
     def forget(self) -> None:
         """Begin with another session: no model was loaded in it yet."""
-        self._wanted, self._kept, self._loaded_path, self.failure = None, False, "", None
+        self._wanted, self._kept, self.failure = None, False, None
+        self._loaded_path, self._loaded_context = "", 0
 
     def told_kept(self) -> None:
         """Take note that the model before stays: what went wrong must not go from the screen when it is loaded."""
@@ -113,18 +126,20 @@ class Choosing:
 
     def told_loaded(self, loaded: LoadEnded) -> None:
         """Say which model it is now, where that is news to a chat."""
-        app, before = self._app, self._loaded_path
-        self._loaded_path, self.failure = loaded.model.path, None
+        app, context = self._app, loaded.engine.context or 0
+        before = self._loaded_path, self._loaded_context
+        self._loaded_path, self._loaded_context, self.failure = loaded.model.path, context, None
         if self._kept:
             self._kept = False
             return
         app.desk.take_back_alerts()
-        if not before or before == loaded.model.path:
+        if not before[0] or before == (loaded.model.path, context):
             return
+        now = loaded.model.name if before[0] != loaded.model.path else f"a context of {count(context)} tokens"
         for chat in app.desk:
             if not chat.is_blank:
                 app.chat_screen.talk(chat.number).remark(
-                    f"Now: {loaded.model.name}. The chat so far is read once more with the next question."
+                    f"Now: {now}. The chat so far is read once more with the next question."
                 )
 
     @property

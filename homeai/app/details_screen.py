@@ -10,6 +10,7 @@ from homeai.app.commands import Keys
 from homeai.app.live_page import LivePage, turn
 from homeai.explain.expected_group import expected_group
 from homeai.metrics.details import details
+from homeai.metrics.memory_group import memory_group
 from homeai.metrics.state import AnswerState
 from homeai.metrics.view import AnswerView
 from widgets.details_table import HELP_LINES, Table, help_lines, table
@@ -57,7 +58,10 @@ class DetailsScreen(LivePage):
         else:
             groups = list(details(answer, now_ns, state.engine.ready))
             # What was expected belongs to the answer; what follows is of the model and the machine.
-            groups.insert([group.name for group in groups].index("load"), expected_group(answer))
+            at = [group.name for group in groups].index("load")
+            groups.insert(at, expected_group(answer))
+            if (memory := memory_group(answer)) is not None:
+                groups.insert(at + 2, memory)
             self._table = table(groups, view, width, self._focus)
         self.part("lines").show(self._table.lines)
         self._show_head(chat.place, chat.title, view)

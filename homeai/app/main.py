@@ -68,6 +68,7 @@ def run_dashboard(settings: Settings, model_argument: str | None, continues: Pat
         open_with=lambda model, on_fact: open_with(settings, model, on_fact),
         records=Records(settings.value("record"), _library, reopen),
         keep_history=settings.value("record") == "full",
+        options_of=lambda model: options_of(settings, model),
         ascii_only=bool(settings.value("ascii")) or not shows_unicode(os.environ),
         colourless=bool(settings.value("no_color")),
     )
@@ -190,12 +191,6 @@ def _opened(
     from homeai.places import log_dir, sessions_dir, state_dir
     from homeai.session.recorded import RecordedSession, recording_notice
     from homeai.session.told import TOLD_ONCE, told_before, write_down
-    from homeai.settings.table import DASHBOARD_SEQUENCES
-
-    def options(model: ModelFile) -> EngineOptions:
-        own = settings.for_model(model.path, model.size_bytes, state_dir())
-        own = own.with_defaults({"sequences": (DASHBOARD_SEQUENCES, "for chats beside each other in the dashboard")})
-        return own.engine_options(model.context_trained)
 
     insisted = settings.resolved["gpu_layers"].source != "default"
     told = set() if insisted else told_before(state_dir())
@@ -229,7 +224,7 @@ def _opened(
         record=settings.value("record"),
         folder=sessions_dir(),
         continues=continues,
-        options=options,
+        options=lambda model: options_of(settings, model),
         on_fact=listen,
         backend=settings.value("backend"),
         log_file=log_dir() / "engine.log",
@@ -249,6 +244,16 @@ def _opened(
 def _library(progress: Callable[[int, int], None]) -> Library:
     from homeai.journal.library import Library
     from homeai.places import cache_dir, data_dir
+
+def options_of(settings: Settings, model: ModelFile) -> EngineOptions:
+    """How the dashboard runs a model."""
+    from homeai.places import state_dir
+    from homeai.settings.table import DASHBOARD_SEQUENCES
+
+    own = settings.for_model(model.path, model.size_bytes, state_dir())
+    own = own.with_defaults({"sequences": (DASHBOARD_SEQUENCES, "for chats beside each other in the dashboard")})
+    return own.engine_options(model.context_trained)
+
 
     return Library(data_dir(), cache_dir(), progress=progress)
 

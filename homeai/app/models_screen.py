@@ -14,9 +14,11 @@ from textual.content import Content
 from homeai import units
 from homeai.app.choosing import find_aside, use_named
 from homeai.app.commands import Keys
+from homeai.app.fitting import Fit, fit_of
 from homeai.app.list_screen import ListScreen, wrapped
 from homeai.app.model_rows import bare, in_use, memory_bytes, row_of, short_path
 from homeai.errors import HomeaiError
+from homeai.metrics.memory_group import memory_words
 from homeai.metrics.state import SessionState
 from homeai.models.modelfile import ModelFile
 from homeai.models.shelf import Candidate, Search
@@ -27,6 +29,7 @@ from widgets.pick_list import ModelRow, PickList, heading, model_line
 
 if TYPE_CHECKING:
     from homeai.app.app import HomeaiApp
+    from homeai.options import EngineOptions
 
 __all__ = ["ModelsScreen", "turn_models", "use_named"]
 
@@ -66,8 +69,8 @@ class ModelsScreen(ListScreen):
         self._search: Search | None = None
         self._drawn: object = None
         """What the lines were drawn for, beside the files."""
-        self._asked: ModelFile | None = None
-        """A model that would stop answers: a second Enter means it."""
+        self._asked: tuple[ModelFile, EngineOptions | None] | None = None
+        """A model that would stop answers, or has room only if it is run like this: a second Enter means it."""
 
     def on_mount(self) -> None:
         """Begin to search."""
@@ -146,7 +149,7 @@ class ModelsScreen(ListScreen):
         row, word = self.query_one(PickList).selected, self.query_one(LineBox).value
         shelf = self.app.choosing.shelf
         if self._asked is not None:
-            self.app.choosing.stop_answers_and_use(self._asked)
+            self.app.choosing.stop_answers_and_use(*self._asked)
             self.dismiss()
         elif row is not None:
             found = self._entries[Path(row.key)].found
@@ -169,14 +172,35 @@ class ModelsScreen(ListScreen):
             self._say(f"✗ This one cannot be chosen. {found.refusal.message} {found.refusal.help}")
         elif str(found.path) == in_use(self._state)[0]:
             self._say(f"{found.name} is in use already.")
-        elif running := [chat.title for chat in self.app.desk.live]:
-            self._asked = found
-            which = f"“{running[0]}” is being answered" if len(running) == 1 else f"{len(running)} answers are running"
-            stops = "it" if len(running) == 1 else "them"
-            self._say(f"{which}. Enter again stops {stops} and loads {found.name}; Esc goes back.", keep=True)
         else:
+            self._load(found)
+
+    def _load(self, found: ModelFile) -> None:
+        """Load it, or ask first, where that would stop answers, and where there is room for a part of it only."""
+        running, fit = [chat.title for chat in self.app.desk.live], self._fit(found)
+        short = None if fit is None else fit.short
+        if not running and short is None:
             self.app.choosing.use(found)
             self.dismiss()
+            return
+        if fit is not None and short is not None and short.fits is None:
+            self._say(f"✗ {short.message} Choose a smaller model.")
+            return
+        self._asked = found, None if short is None else short.fits
+        words = "" if short is None else f"{short.message} "
+        loads = found.name if fit is None or not fit.instead else f"{found.name} {fit.instead}"
+        stops = ""
+        if running:
+            which = f"“{running[0]}” is being answered" if len(running) == 1 else f"{len(running)} answers are running"
+            words, stops = f"{words}{which}. ", f"stops {'it' if len(running) == 1 else 'them'} and "
+        self._say(f"{words}Enter again {stops}loads {loads}; Esc goes back.", keep=True)
+
+    def _fit(self, found: ModelFile) -> Fit | None:
+        """What it needs against what is free; None where that cannot be told."""
+        options_of = self.app.choosing.options_of
+        if options_of is None or self.app.session is None or found.refusal is not None:
+            return None
+        return fit_of(found, options_of(found), self._state)
 
     def _say(self, words: str, *, keep: bool = False) -> None:
         self._said = on_one_line(words)
@@ -223,6 +247,16 @@ class ModelsScreen(ListScreen):
                 memory = units.size(memory_bytes(self._state))
                 much = "more than" if row.note == "too large" else "nearly all"
                 lines += wrapped(f"That is {much} this machine's memory, {memory}: it would be very slow.", width)
+            loaded = self._state.load.loaded
+            if row.note == "in use" and loaded is not None and (words := memory_words(loaded.ended.engine)):
+                context, key = units.count(loaded.ended.engine.context), self._keys.words("chat_settings") or "/context"
+                lines += wrapped(f"{words}, with a context of {context} tokens. {key} loads it with another.", width)
+            elif isinstance(found, ModelFile) and (fit := self._fit(found)) is not None:
+                would = f" It would fit {fit.instead}." if fit.instead else ""
+                if fit.short is None:
+                    lines += wrapped(fit.words, width)
+                else:  # before its place, for which there may be no line
+                    lines = [*wrapped(f"✗ {fit.short.message}{would}", width), *lines]
         if len(lines) < 3 and self._search is not None and (skipped := self._search.skipped):
             more = f" (and {len(skipped) - 1} more)" if len(skipped) > 1 else ""
             words = f"not searched: {short_path(skipped[0].path)}: {skipped[0].reason}{more}"

@@ -43,6 +43,8 @@ _WORDS = (
     Slash("system", "chat_settings", "TEXT", "slash:set_system",
           "tells the model how to behave, from your next question on; /system none takes that back"),
     Slash("settings", "chat_settings", also=("set",)),
+    Slash("context", "chat_settings", "N", "fitting:use_context",
+          "loads the model again with a context of so many tokens, such as 8k", also=("ctx",)),
     Slash("again", "ask_again", also=("retry", "regenerate")),
     Slash("edit", "edit_question"),
     Slash("copy", "copy_answer", "file", "copying:save_answer", "saves the answer in a file instead"),

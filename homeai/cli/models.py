@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,8 +11,11 @@ from homeai.cli.console import say, write
 from homeai.cli.parser import Parser, given_flags
 
 if TYPE_CHECKING:
+    from homeai.events import Placement
+    from homeai.models.fit import Shortage
     from homeai.models.library import Listing
     from homeai.models.modelfile import ModelFile
+    from homeai.settings import Settings
 
 SUMMARY = "lists the models of this machine, and the files that only look like one"
 
@@ -41,10 +45,12 @@ def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:  # noqa: ARG0
     folders = tuple(map(Path, settings.value("folders")))
     listing = find_models(folders=folders)
     used = _used(settings.value("model"), folders, listing)
+    free = _free_bytes()
+    needs = {model.path: found for model in listing.models if (found := _needs(model, settings, free)) is not None}
     if arguments.json:
         import json
 
-        models = [_object(model, used) for model in listing.models]
+        models = [_object(model, used, needs.get(model.path)) for model in listing.models]
         skipped = [{"path": str(left.path), "reason": left.reason} for left in listing.skipped]
         write(json.dumps({"schema": 1, "models": models, "skipped": skipped}) + "\n")
         return 0
@@ -56,6 +62,10 @@ def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:  # noqa: ARG0
     for model in listing.models:
         if model.refusal is not None:
             say(f"not usable: {model.refusal.message} {_short(model.path)}")
+        elif (found := needs.get(model.path)) is not None and found.short is not None:
+            fits = found.short.fits
+            would = "Choose a smaller model." if fits is None else f"With --context {fits.context} it would fit."
+            say(f"no room: {model.name}: {found.short.message} {would}")
     for left in listing.skipped:
         say(f"not searched: {_short(left.path)}: {left.reason}")
     return 0
@@ -70,6 +80,39 @@ def _used(argument: str | None, folders: tuple[Path, ...], listing: Listing) -> 
         return resolve_model(argument, folders=folders, state_dir=state_dir(), candidates=listing.candidates).path
     except HomeaiError:
         return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Needs:
+    """What a model takes of main memory when all of it lies there."""
+
+    context: int
+    place: Placement
+    short: Shortage | None
+
+
+def _needs(model: ModelFile, settings: Settings, free: float | None) -> _Needs | None:
+    """Work out what it takes by its header and the settings; None where that cannot be told."""
+    from msgspec.structs import replace
+
+    from homeai.models.fit import STEP, Room, estimate, shortage
+    from homeai.places import state_dir
+
+    if model.plan is None:
+        return None
+    options = settings.for_model(model.path, model.size_bytes, state_dir()).engine_options(model.context_trained)
+    context = options.context or model.context_trained or STEP
+    options = replace(options, context=context)
+    (place,) = estimate(model.plan, options, gpu=False)
+    short = None if free is None else shortage(model.plan, options, Room(free), most=model.context_trained)
+    return _Needs(context, place, short)
+
+
+def _free_bytes() -> float | None:
+    from probes.memory import MemoryProbe
+    from probes.reading import Scene
+
+    return MemoryProbe(Scene()).read().values.get("available_bytes")
 
 
 def _table(models: list[ModelFile], used: Path | None) -> str:
@@ -93,9 +136,14 @@ def _table(models: list[ModelFile], used: Path | None) -> str:
     return table(heading, rows, right=(2, 4, 5))
 
 
-def _object(model: ModelFile, used: Path | None) -> dict[str, Any]:
+def _object(model: ModelFile, used: Path | None, needs: _Needs | None) -> dict[str, Any]:
     import msgspec
 
+    sizes = None
+    if needs is not None:
+        names = ("model_bytes", "kv_bytes", "compute_bytes")
+        sizes = {"context": needs.context, **{name: getattr(needs.place, name) for name in names}}
+        sizes["fits"] = needs.short is None
     return {
         "name": model.name,
         "path": str(model.path),
@@ -109,6 +157,7 @@ def _object(model: ModelFile, used: Path | None) -> dict[str, Any]:
         "context_trained": model.context_trained,
         "layers": model.layers,
         "used": model.path == used,
+        "needs": sizes,
         "refusal": None if model.refusal is None else msgspec.to_builtins(model.refusal),
     }
 

@@ -21,7 +21,8 @@ from homeai.doctor.report import Check, Status
 from homeai.doctor.selftest import SelfTest
 from homeai.events import Device, Fault
 from homeai.metrics.placement import Gpu
-from homeai.units import percent, printable, size, span
+from homeai.models.fit import Room
+from homeai.units import count, percent, printable, size, span
 
 ENGINE_PACKAGE = "llama-cpp-python"
 ENGINE_VERSION = "0.3.36"
@@ -158,10 +159,13 @@ def memory(total: float | None, available: float | None, limited: bool) -> Check
     return Check("memory", "ok", message)
 
 
-def model() -> Check:
-    """Whether there is a model to chat with when none is named."""
+def model(room: Room | None = None) -> Check:
+    """Whether there is a model to chat with when none is named, and room for it as it would be run."""
+    from msgspec.structs import replace
+
     from homeai.errors import HomeaiError
     from homeai.models.choose import resolve_model
+    from homeai.models.fit import STEP, estimate, needed, shortage
     from homeai.models.starter import HOW_TO_GET, find_starter
     from homeai.places import state_dir
     from homeai.settings import load
@@ -174,7 +178,20 @@ def model() -> Check:
     except HomeaiError as problem:
         fix = HOW_TO_GET.partition("with: ")[2].partition(" (")[0] if find_starter() is None else "homeai models"
         return Check("model", "warn", f"There is no model to begin with: {problem.message}", fix)
-    return Check("model", "ok", f"Model: {chosen.name} ({size(chosen.size_bytes)}).")
+    message = f"Model: {chosen.name} ({size(chosen.size_bytes)})"
+    if chosen.plan is None or room is None:
+        return Check("model", "ok", f"{message}.")
+    options = found.for_model(chosen.path, chosen.size_bytes, state_dir()).engine_options(chosen.context_trained)
+    options = replace(options, context=options.context or chosen.context_trained or STEP)
+    needs = sum(map(needed, estimate(chosen.plan, options, gpu=room.gpu_bytes is not None)))
+    message += f"; with a context of {count(options.context)} tokens it needs {size(needs)} of memory."
+    short = shortage(chosen.plan, options, room, most=chosen.context_trained)
+    if short is None:
+        return Check("model", "ok", message)
+    fix = "homeai models" if short.fits is None else f"homeai --context {short.fits.context}"
+    if short.fits is not None and short.fits.gpu_layers != options.gpu_layers:
+        fix = f"homeai --gpu-layers {short.fits.gpu_layers}"
+    return Check("model", "warn", f"{message} {short.message}", fix)
 
 
 def places(paths: Mapping[str, Path]) -> Iterator[Check]:

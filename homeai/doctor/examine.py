@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,8 +15,10 @@ from homeai import places
 from homeai.doctor import checks, selftest
 from homeai.doctor.machine import Look
 from homeai.doctor.report import Report
+from homeai.events import Device
 from homeai.metrics.placement import gpus, matched
 from homeai.metrics.state import ProbeState
+from homeai.models.fit import Room
 
 PACKAGES = (checks.ENGINE_PACKAGE, "textual", "psutil", "nvidia-ml-py", "httpx", "platformdirs", "msgspec", "jinja2")
 _GPU_PROBES = ("nvidia", "amd", "apple")
@@ -40,7 +42,7 @@ def examine(backend: str = "homeai.engine.llamacpp") -> Report:
         *checks.engine(test),
         checks.gpu(test, known, _silent(look.probes), visible),
         checks.memory(*_memory(look.probes)),
-        checks.model(),
+        checks.model(_room(_memory(look.probes)[1], devices)),
         *checks.places({name: path for name, path in paths.items() if name not in ("python", "homeai")}),
         checks.terminal(os.environ, sys.stdout.encoding, sys.stdout.isatty(), *_terminal_size()),
     ]
@@ -103,6 +105,15 @@ def _memory(probes: Mapping[str, ProbeState]) -> tuple[float | None, float | Non
     state = probes.get("memory")
     values = state.last.values if state is not None else {}
     return values.get("total_bytes"), values.get("available_bytes"), "container_limit_bytes" in values
+
+
+def _room(available: float | None, devices: Sequence[Device]) -> Room | None:
+    """What is free for a model; the engine's test gave back what it took."""
+    cards = [device.free_bytes for device in devices if device.type in ("gpu", "igpu")]
+    known = [free for free in cards if free is not None]
+    if available is None or len(known) < len(cards):
+        return None
+    return Room(available, float(sum(known)) if known else None)
 
 
 def _terminal_size() -> tuple[int, int]:

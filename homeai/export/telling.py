@@ -9,6 +9,7 @@ from statistics import median
 from homeai import units
 from homeai.explain import Explanation, explain
 from homeai.metrics.contract import asked_at
+from homeai.metrics.memory_group import memory_words
 from homeai.metrics.state import AnswerState, SessionState
 from homeai.metrics.talks import talks
 from homeai.metrics.view import AnswerView, PhaseRow, view
@@ -121,7 +122,10 @@ def note(row: PhaseRow, shown: AnswerView) -> str:
 
 
 def machine(each: Told) -> str:
-    """What wrote an answer: `SmolLM2 · Q4_1 · 92.0 MiB · CPU, 2 threads`; empty where no model was loaded."""
+    """What wrote an answer: `SmolLM2 · Q4_1 · 92.0 MiB · CPU, 2 threads · 281 MiB in memory, 276 MiB expected`.
+
+    Empty where no model was loaded.
+    """
     if each.answer.load is None:
         return ""
     model, engine = each.answer.load.ended.model, each.answer.load.ended.engine
@@ -130,7 +134,7 @@ def machine(each: Told) -> str:
     if offloaded:
         gpus = ", ".join(device.name for device in engine.devices if not device.name.upper().startswith("CPU"))
         place = f"{gpus or 'GPU'}, {units.count(offloaded)} of {units.count(engine.layers_total)} layers"
-    parts = (model.name, model.quant or "", units.size(model.size_bytes), place)
+    parts = (model.name, model.quant or "", units.size(model.size_bytes), place, memory_words(engine))
     return " · ".join(part for part in parts if part)
 
 

@@ -18,14 +18,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from homeai.events import ModelShape, Placement
 from homeai.models.gguf import GgufError, Header, Tensor, read_header
 from homeai.models.gguf_types import TENSOR_TYPES
 from homeai.models.shape import shape_of
 from homeai.options import EngineOptions
+from homeai.units import count, size
 
 STEP = 256
 """llama.cpp makes the cache in steps of so many tokens."""
+
+SMALL_BYTES = 256 * 1024 * 1024
+"""A cache that takes less is never refused: what is free changes by as much from one second to the next."""
+USABLE, DOUBTED = 0.85, 1.1
+"""The rest of the machine needs some of the free memory too; of a GPU only what is out of the question is refused."""
 
 _BLOCK = re.compile(r"blk\.(\d+)\.")
 _BY_NAME = {kind.name.lower(): kind for kind in TENSOR_TYPES.values()}
@@ -171,6 +179,65 @@ def needed(place: Placement) -> int:
     return (place.model_bytes or 0) + (place.kv_bytes or 0) + (place.compute_bytes or 0)
 
 
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What is free for a model of which nothing is loaded."""
+
+    memory_bytes: float
+    """Main memory: of the machine, or of the container where that has less."""
+    gpu_bytes: float | None = None
+    """Memory of all GPUs together; None where there is none to be used."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shortage:
+    """A load that has no room."""
+
+    message: str
+    fits: EngineOptions | None
+    """The same with what would fit in the place of what does not; None where nothing does."""
+
+
+def shortage(plan: Plan, options: EngineOptions, room: Room, *, most: int | None = None) -> Shortage | None:
+    """Say what has no room, and what would; None where all has, or may have.
+
+    Weights in main memory have room by themselves: they are read from the file and may be dropped again.
+
+    Args:
+        plan: The model.
+        options: How it is to be run; its context a number of tokens.
+        room: What is free.
+        most: The longest context to offer.
+    """
+    wanted = options.context
+    for place in estimate(plan, options, gpu=room.gpu_bytes is not None):
+        on_gpu, there = place.name == "GPU", "in memory"
+        free, usable = room.memory_bytes, USABLE * room.memory_bytes
+        if on_gpu:
+            there, free = "on the GPU", (room.gpu_bytes or 0) - (place.model_bytes or 0)
+            usable = DOUBTED * free
+        if free < 0:
+            layers = most_layers(plan, options, room.gpu_bytes or 0)
+            message = f"Its weights need {size(place.model_bytes)} on the GPU, and {size(room.gpu_bytes)} are free."
+            return Shortage(message, replace(options, gpu_layers=layers))
+        beside = (place.kv_bytes or 0) + (place.compute_bytes or 0)
+        if beside < SMALL_BYTES or beside <= usable:
+            continue
+        fits = largest_context(
+            plan,
+            options,
+            free_bytes=USABLE * room.memory_bytes,
+            free_gpu_bytes=room.gpu_bytes,
+            most=min(wanted, most or wanted),
+        )
+        message = (
+            f"A context of {count(wanted)} tokens needs {size(beside)} {there} for its cache and its work, and "
+            f"{size(free)} are free."
+        )
+        return Shortage(message, replace(options, context=fits) if fits else None)
+    return None
+
+
 def largest_context(
     plan: Plan, options: EngineOptions, *, free_bytes: float, free_gpu_bytes: float | None, most: int
 ) -> int:
@@ -198,10 +265,9 @@ def largest_context(
 
 def most_layers(plan: Plan, options: EngineOptions, free_gpu_bytes: float) -> int:
     """How many layers fit on the GPU beside this context; 0 if none does."""
-    import msgspec
 
     def fits(layers: int) -> bool:
-        gpu = estimate(plan, msgspec.structs.replace(options, gpu_layers=layers), gpu=True)[0]
+        gpu = estimate(plan, replace(options, gpu_layers=layers), gpu=True)[0]
         return needed(gpu) <= free_gpu_bytes
 
     return _last_that(fits, len(plan.blocks) + 1)

@@ -8,7 +8,7 @@ import re
 import stat
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, Literal, cast
 
@@ -16,6 +16,7 @@ from homeai import units
 from homeai.errors import BrokenModelError
 from homeai.events import Fault
 from homeai.models import judge
+from homeai.models.fit import Plan, plan_of
 from homeai.models.gguf import MAGIC, GgufError, Header, parse_header
 from homeai.models.judge import Kind, refuse, shown
 
@@ -45,6 +46,8 @@ class ModelFile:
     context_trained: int | None = None
     layers: int | None = None
     refusal: Fault | None = None
+    plan: Plan | None = field(default=None, compare=False, repr=False)
+    """What of it takes memory; None where its header does not tell, and where it cannot chat."""
 
     def require_chat(self) -> ModelFile:
         """Return this model if it can chat; raises `BrokenModelError` with the refusal if it cannot."""
@@ -90,6 +93,7 @@ def examine(path: Path, *, source: Source = "path", name: str | None = None) -> 
         context_trained=header.context_trained if header else None,
         layers=header.layers if header else None,
         refusal=fault,
+        plan=plan_of(headers) if fault is None else None,
     )
 
 

@@ -22,7 +22,7 @@ from homeai.events import (
 from homeai.models.modelfile import ModelFile
 from homeai.options import EngineOptions
 from homeai.session.flights import Flight, Flights
-from homeai.session.pending import AskedLoad, load_command
+from homeai.session.pending import AskedLoad, Wanted, load_command
 
 STOP_PATIENCE_S = 2.0
 """How long a stopped answer may go on before its worker is taken for hung and replaced."""
@@ -60,9 +60,9 @@ class EngineKeeper:
         self._lock, self._flights = lock, flights
         self._record, self._pass_on, self._free_share = record, pass_on, free_share
         self.closed = False
-        self.wanted: ModelFile | None = None
+        self.wanted: Wanted | None = None
         """The model to use: in use, being loaded, or to be loaded by the next question."""
-        self._proven: ModelFile | None = None
+        self._proven: Wanted | None = None
         """The last model that did load: what a failed change goes back to."""
         self.worker: Supervisor | None = None
         self._workers: dict[int, Supervisor] = {}
@@ -92,9 +92,14 @@ class EngineKeeper:
         for worker in workers:
             worker.close()
 
-    def load(self, model: ModelFile) -> Supervisor:
+    def let_go(self) -> Supervisor | None:
+        """Have no worker any more, and return the one there was, for the caller to end without the lock."""
+        worker, self.worker, self.asked = self.worker, None, None
+        return worker
+
+    def load(self, wanted: Wanted) -> Supervisor:
         """Load the model in the current worker, or in a new one if there is none."""
-        worker = self.worker
+        worker, model, options = self.worker, wanted.model, wanted.options
         if worker is None:
             self._generations += 1
             generation = self._generations
@@ -109,16 +114,17 @@ class EngineKeeper:
             worker.start()
         self._loads += 1
         self.asked = AskedLoad(self._loads)
-        options = self._options(model) if callable(self._options) else self._options
+        if options is None:
+            options = self._options(model) if callable(self._options) else self._options
         worker.send(load_command(self._loads, model, options))
         return worker
 
-    def load_unless_loading(self, model: ModelFile) -> None:
+    def load_unless_loading(self, wanted: Wanted) -> None:
         """Load the model, unless a listener asked, chose another or closed when it heard of the last load's end."""
         if not self.closed and (self.asked is None or self.asked.ended):
-            self.load(model)
+            self.load(wanted)
 
-    def give_up_load(self, *, goes_back: bool = True) -> ModelFile | None:
+    def give_up_load(self, *, goes_back: bool = True) -> Wanted | None:
         """End a worker that is starting or loading; its own end is told when it is gone.
 
         Unless another model is wanted by now, the one before is wanted again, and returned if there is one.
@@ -193,7 +199,7 @@ class EngineKeeper:
             case _:
                 self._record(fact)
 
-    def _go_back(self) -> ModelFile | None:
+    def _go_back(self) -> Wanted | None:
         """After a failed or stopped load, want the model again that was in use before, and return it if there was one.
 
         To be called before the failure is told: whoever hears of it may ask at once, and must not be answered by a
@@ -204,9 +210,10 @@ class EngineKeeper:
         self.wanted = self._proven
         return self._proven
 
-    def _tell_kept(self, model: ModelFile | None) -> None:
-        if model is not None:
-            self._record(Notice(at_ns=now_ns(), code="model_kept", message=f"{model.name} stays the model in use."))
+    def _tell_kept(self, kept: Wanted | None) -> None:
+        if kept is not None:
+            message = f"{kept.model.name} stays the model in use."
+            self._record(Notice(at_ns=now_ns(), code="model_kept", message=message))
 
     def _hear_end(self, fact: EngineEnded) -> None:
         self._workers.pop(fact.generation, None)

@@ -10,6 +10,15 @@ from homeai.models.modelfile import ModelFile
 from homeai.options import EngineOptions
 
 
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A model that the user wants to use, and how."""
+
+    model: ModelFile
+    options: EngineOptions | None = None
+    """How to run it, where the user chose that for it; None leaves it to the session."""
+
+
 @dataclass(slots=True)
 class AskedLoad:
     """The load that was asked of the current worker; `ended` once the model is there."""

@@ -39,6 +39,7 @@ from homeai.models.modelfile import ModelFile
 
 if TYPE_CHECKING:
     from homeai.session.chat import Chat
+    from homeai.options import EngineOptions
 
 SPEEDS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 64.0)
 IDLE_MOST_NS = 1_500_000_000
@@ -253,7 +254,7 @@ class Replay:
         """None: no model is needed."""
         return None
 
-    def use_model(self, model: ModelFile) -> None:
+    def use_model(self, model: ModelFile, *, options: EngineOptions | None = None) -> None:
         """Refuse."""
         raise _NO_ASKING
 

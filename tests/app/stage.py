@@ -16,6 +16,7 @@ from homeai.metrics.fold import fold
 from homeai.metrics.state import SessionState
 from homeai.metrics.talks import Talk
 from homeai.models.modelfile import ModelFile
+from homeai.options import EngineOptions
 from homeai.session import Chat
 from tests.metrics.stories import ms
 
@@ -42,6 +43,8 @@ class Stage:
         self.stopped: list[int] = []
         self.chats: list[Chat] = []
         self.models: list[ModelFile] = []
+        self.options: list[EngineOptions | None] = []
+        """How each of them is to be run, where that was said."""
         self.load_stops = 0
         self.samples: list[Sample] = []
         self.titles: list[str] = []
@@ -60,10 +63,11 @@ class Stage:
     def model(self) -> ModelFile | None:
         return self.models[-1] if self.models else None
 
-    def use_model(self, model: ModelFile) -> None:
+    def use_model(self, model: ModelFile, *, options: EngineOptions | None = None) -> None:
         if self.busy:
             raise EngineError("An answer is being written.", code="busy")
         self.models.append(model)
+        self.options.append(options)
 
     def stop_load(self) -> None:
         self.load_stops += 1

@@ -18,8 +18,10 @@ from homeai.doctor.selftest import SelfTest, run
 from homeai.doctor.tiny_model import write_tiny_model
 from homeai.events import Device, EngineReady, Fault
 from homeai.metrics.placement import Gpu
+from homeai.models.fit import Room
 from homeai.models.modelfile import examine
 from tests.metrics import stories
+from tests.models.tiny import write_chat_model
 
 READY = EngineReady(
     at_ns=1,
@@ -104,6 +106,23 @@ def test_memory() -> None:
     assert checks.memory(8e9, 4e9, False).status == "ok"
     assert checks.memory(8e9, 5e8, True).status == "warn"
     assert checks.memory(None, None, False).status == "warn"
+
+
+def test_the_model_has_room_or_is_told_what_would(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("CONFIG", "STATE", "DATA", "CACHE"):
+        monkeypatch.setenv(f"HOMEAI_{name}_DIR", str(tmp_path / name))
+    monkeypatch.setenv("HOMEAI_MODEL", str(write_chat_model(tmp_path / "Deep.gguf", layers=16, context=1 << 20)))
+    monkeypatch.setenv("HOMEAI_CONTEXT", "1m")
+    found = checks.model(Room(64e9))
+    assert found.status == "ok"
+    assert "with a context of 1,048,576 tokens it needs 3.0" in found.message
+    found = checks.model(Room(1e9))
+    assert found.status == "warn"
+    assert "A context of 1,048,576 tokens needs 3.0" in found.message
+    assert 10_000 < int(found.fix.removeprefix("homeai --context ")) < 1 << 20
+    assert checks.model(Room(64e9, 1e6)).fix.startswith("homeai --gpu-layers ")
+    assert checks.model(Room(1.0)).fix == "homeai models"
+    assert checks.model().message.startswith("Model: Deep (")
 
 
 def test_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from homeai.events import Placement
-from homeai.models.fit import Plan, estimate, largest_context, most_layers, needed, plan_of, read_plan
+from homeai.models.fit import (
+    Plan,
+    Room,
+    Shortage,
+    estimate,
+    largest_context,
+    most_layers,
+    needed,
+    plan_of,
+    read_plan,
+    shortage,
+)
 from homeai.models.gguf import read_header
 from tests.engine.rig import options, starter
 from tests.models.shapes import write_shape
@@ -108,6 +119,56 @@ def test_how_many_layers_fit(plan: Plan) -> None:
     assert most_layers(plan, wants, 1e12) == 31
     assert most_layers(plan, wants, 0.0) == 0
     assert 0 < most_layers(plan, wants, 200.0 * MIB) < 31
+
+
+def short(plan: Plan, room: Room, **changes: Any) -> Shortage:
+    found = shortage(plan, options(**changes), room)
+    assert found is not None
+    return found
+
+
+def test_a_context_without_room_is_told_with_one_that_fits(plan: Plan) -> None:
+    room = Room(memory_bytes=1000.0 * MIB)
+    found = short(plan, room, context=131_072)
+    assert found.message.startswith("A context of 131,072 tokens needs ")
+    assert "in memory for its cache and its work, and 0.977 GiB are free" in found.message
+    assert found.fits is not None
+    assert shortage(plan, found.fits, room) is None
+    longer = options(context=found.fits.context + 256)
+    assert shortage(plan, longer, room) is not None
+    assert short(plan, room, context=131_072).fits == found.fits
+    limited = shortage(plan, options(context=131_072), room, most=8192)
+    assert limited is not None
+    assert limited.fits is not None
+    assert limited.fits.context == 8192
+
+
+def test_what_has_room_or_is_small_is_not_refused(plan: Plan) -> None:
+    assert shortage(plan, options(context=131_072), Room(memory_bytes=64e9)) is None
+    assert shortage(plan, options(context=4096), Room(memory_bytes=1.0)) is None
+    assert shortage(plan, options(gpu_layers=-1, context=131_072), Room(64e9, 64e9)) is None
+
+
+def test_where_nothing_fits_nothing_is_offered(plan: Plan) -> None:
+    assert short(plan, Room(memory_bytes=1.0), context=131_072).fits is None
+
+
+def test_a_context_that_the_gpu_has_no_room_for(plan: Plan) -> None:
+    room = Room(64e9, 1000.0 * MIB)
+    found = short(plan, room, gpu_layers=-1, context=131_072)
+    assert "on the GPU" in found.message
+    assert found.fits is not None
+    assert found.fits.gpu_layers == -1
+    assert shortage(plan, found.fits, room) is None
+
+
+def test_weights_that_the_gpu_has_no_room_for_go_there_in_part(plan: Plan) -> None:
+    found = short(plan, Room(64e9, 50.0 * MIB), gpu_layers=-1, context=512, ubatch=32)
+    assert found.message.startswith("Its weights need ")
+    assert found.message.endswith("on the GPU, and 50.0 MiB are free.")
+    assert found.fits is not None
+    assert 0 < found.fits.gpu_layers < 31
+    assert found.fits.context == 512
 
 
 @settings(max_examples=30, deadline=None)
