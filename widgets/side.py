@@ -170,10 +170,10 @@ def _model(frame: Frame, width: int) -> list[Content]:
         lines.append(words)
     else:
         engine = loaded.ended.engine
+        lines = [rule("model", width, memory_words(engine) or "sizes in memory")]
         words = Content(f"loaded in {units.span(load.elapsed_ns)}")
         if load.page_cache in CACHE_WORDS:
             words += f", {CACHE_WORDS[load.page_cache]}"
-        lines = [rule("model", width, memory_words(engine) or "sizes in memory")]
         when = "" if load.ended_at_ns is None else ago(max(0, frame.now_ns - load.ended_at_ns))
         lines.append(columns(words, Content.styled(when, MUTED), width))
         details = [f"{on_one_line(engine.backend)} {on_one_line(engine.build)}"]

@@ -49,9 +49,9 @@ from widgets.foreign import on_one_line
 from widgets.prompt import Prompt
 
 if TYPE_CHECKING:
+    from homeai.app.choosing import OptionsOf
     from homeai.models.shelf import Shelf
     from homeai.session.replay import Replay
-    from homeai.app.choosing import OptionsOf
 
 LEAST_COLUMNS, LEAST_ROWS = 10, 3
 """Of a window that keys are taken in, and that lists of Textual's own stay open in."""
@@ -74,9 +74,9 @@ class HomeaiApp(App[int]):
         insist: End with the error when the model cannot be opened, because the user named that model.
         shelf: Makes what models are looked for in, for the list of them; None offers no list.
         open_with: Opens the session with a model chosen from it, where no other could be opened.
+        options_of: Says how a model is run, to tell beforehand whether it has room; None tells nothing.
         records: What recorded sessions are shown and opened with; None offers none.
         replay: What is played, where it is no session to ask in; `open_session` opens it, and `clock` is its own.
-        options_of: Says how a model is run, to tell beforehand whether it has room; None tells nothing.
         tour: What to say at the beginning (0) and after each answer of a replay, by its id.
         keep_history: Keep what is typed into the box for later runs, in the state folder.
         ascii_only: Draw with ASCII characters only.
@@ -99,11 +99,11 @@ class HomeaiApp(App[int]):
         insist: bool = False,
         shelf: Callable[[], Shelf] | None = None,
         open_with: OpenWith | None = None,
+        options_of: OptionsOf | None = None,
         records: Records | None = None,
         replay: Replay | None = None,
         tour: Mapping[int, str] = MappingProxyType({}),
         keep_history: bool = False,
-        options_of: OptionsOf | None = None,
         ascii_only: bool = False,
         colourless: bool = False,
     ) -> None:

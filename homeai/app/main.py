@@ -66,9 +66,9 @@ def run_dashboard(settings: Settings, model_argument: str | None, continues: Pat
         insist=insists or continues is not None,
         shelf=lambda: _shelf(settings),
         open_with=lambda model, on_fact: open_with(settings, model, on_fact),
+        options_of=lambda model: options_of(settings, model),
         records=Records(settings.value("record"), _library, reopen),
         keep_history=settings.value("record") == "full",
-        options_of=lambda model: options_of(settings, model),
         ascii_only=bool(settings.value("ascii")) or not shows_unicode(os.environ),
         colourless=bool(settings.value("no_color")),
     )
@@ -241,10 +241,6 @@ def _opened(
     return session
 
 
-def _library(progress: Callable[[int, int], None]) -> Library:
-    from homeai.journal.library import Library
-    from homeai.places import cache_dir, data_dir
-
 def options_of(settings: Settings, model: ModelFile) -> EngineOptions:
     """How the dashboard runs a model."""
     from homeai.places import state_dir
@@ -254,6 +250,10 @@ def options_of(settings: Settings, model: ModelFile) -> EngineOptions:
     own = own.with_defaults({"sequences": (DASHBOARD_SEQUENCES, "for chats beside each other in the dashboard")})
     return own.engine_options(model.context_trained)
 
+
+def _library(progress: Callable[[int, int], None]) -> Library:
+    from homeai.journal.library import Library
+    from homeai.places import cache_dir, data_dir
 
     return Library(data_dir(), cache_dir(), progress=progress)
 

@@ -38,8 +38,8 @@ from homeai.metrics.talks import Talk
 from homeai.models.modelfile import ModelFile
 
 if TYPE_CHECKING:
-    from homeai.session.chat import Chat
     from homeai.options import EngineOptions
+    from homeai.session.chat import Chat
 
 SPEEDS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 64.0)
 IDLE_MOST_NS = 1_500_000_000
