@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 
 from homeai.errors import ExitCode, UsageError
 from homeai.platform import Cores
-from homeai.settings import BY_KEY, SETTINGS, Machine, Settings, resolve, tuned
+from homeai.settings import BY_KEY, SETTINGS, Machine, Setting, Settings, resolve, tuned
+from homeai.settings.kinds import Choice
+from homeai.targets import NO_TARGETS, USUAL_TARGETS, Targets
 
 MACHINE = Machine(Cores(6, "6 physical cores"), "Test CPU, 6 physical cores")
 NOWHERE = Path("no-such-folder") / "config.toml"
@@ -46,6 +48,9 @@ EXAMPLES: dict[str, tuple[str, str, object]] = {
     "no_color": ("yes", "true", True),
     "ascii": ("yes", "true", True),
     "record": ("no-text", '"no-text"', "no-text"),
+    "target_first_token": ("off", '"off"', None),
+    "target_gap": ("20", "20", 20),
+    "target_reading": ("7", "7", 7),
     "backend": ("tests.engine.scripted", '"tests.engine.scripted"', "tests.engine.scripted"),
 }
 
@@ -129,7 +134,7 @@ def _other(key: str) -> str:
         "kv_type_v": '"q4_0"',
         "decode_first": "true",
         "kv_offload": "true",
-        "theme": '"other"',
+        "theme": '"dracula"',
         "backend": '"other.backend"',
         "batch": "4096",
         "temperature": "1.5",
@@ -258,6 +263,23 @@ class TestRefusals:
         with pytest.raises(UsageError, match=r'not "q8"\. Did you mean "q8_0"\?'):
             resolved({"kv_type_k": "q8"})
 
+    @pytest.mark.parametrize("setting", [each for each in SETTINGS if isinstance(each.kind, Choice)], ids=str)
+    def test_whoever_misspells_a_choice_is_told_all_there_are(
+        self, setting: Setting, write: Callable[[str], Path]
+    ) -> None:
+        path = write(f'{setting.key} = "nope"\n')
+        assert isinstance(setting.kind, Choice)
+        for where, flags, environ, file in (
+            (setting.flag, {setting.key: "nope"}, {}, NOWHERE),
+            (setting.environment, {}, {setting.environment: "nope"}, NOWHERE),
+            (f"{path} line 1: {setting.key}", {}, {}, path),
+        ):
+            with pytest.raises(UsageError) as refused:
+                resolve(flags, environ, file, MACHINE)
+            assert refused.value.message.startswith(f"{where} takes ")
+            assert all(word in refused.value.message for word in setting.kind.words)
+            assert refused.value.exit_code == ExitCode.USAGE
+
     def test_an_unknown_flag_key(self) -> None:
         with pytest.raises(UsageError, match=r'"thread" is no setting\. Did you mean "threads"\?'):
             resolved({"thread": 3})
@@ -301,6 +323,16 @@ class TestDefaults:
         assert settings.value("threads") == 12
         assert len(settings.warnings) == 1
         assert "12 threads (--threads) are more than the 6 that can run at once here" in settings.warnings[0]
+
+
+class TestTargets:
+    def test_the_defaults_are_the_everyday_ones(self) -> None:
+        assert resolved().targets() == USUAL_TARGETS == Targets(first_token_ms=200, gap_ms=10, reading_tps=10)
+
+    def test_each_can_be_moved_or_turned_off(self) -> None:
+        flags: dict[str, object] = {"target_first_token": "500", "target_gap": "off"}
+        assert resolved(flags).targets() == Targets(500, None, 10)
+        assert resolved({key: "off" for key in BY_KEY if key.startswith("target_")}).targets() == NO_TARGETS
 
 
 class TestEngineOptions:

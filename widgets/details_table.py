@@ -10,10 +10,11 @@ from textual.content import Content
 from homeai import units
 from homeai.metrics.details import Figure, Group
 from homeai.metrics.view import AnswerView
+from homeai.targets import NO_TARGETS, Targets
 from widgets import charts
-from widgets.figures import ACCENT, MUTED, STRONG, rule
+from widgets.figures import ACCENT, MUTED, RULE, STRONG, rule
 from widgets.foreign import middle_cut, on_one_line
-from widgets.gaps_chart import gap_lines, scale_words
+from widgets.gaps_chart import gap_lines, rule_words
 
 MARK = 2
 LABEL = 28
@@ -37,18 +38,21 @@ class Table:
     figures: list[Figure]
 
 
-def table(groups: Sequence[Group], answer: AnswerView | None, width: int, focus: int) -> Table:
-    """Lay the groups out; `focus` is the number of the figure in focus."""
+def table(
+    groups: Sequence[Group], answer: AnswerView | None, width: int, focus: int, targets: Targets = NO_TARGETS
+) -> Table:
+    """Lay the groups out; `focus` is the number of the figure in focus, and `targets` are lines in the chart."""
     lines: list[Content] = []
     places: list[int] = []
     figures: list[Figure] = []
     label = min(LABEL, max(12, width - MARK - VALUE - 2))
     for group in groups:
         drawn = answer if group.name == "gaps" and answer is not None and answer.gaps.bars_ns else None
-        title = rule(group.title, width, scale_words(drawn.gaps) if drawn is not None else "")
+        room = width - len(group.title) - RULE
+        title = rule(group.title, width, "" if drawn is None else rule_words(drawn.gaps, targets.gap_lines, room))
         lines += [Content(""), title] if lines else [title]
         if drawn is not None:
-            lines += gap_lines(drawn, width, CHART_ROWS)
+            lines += gap_lines(drawn, width, CHART_ROWS, targets=targets.gap_lines)
         for figure in group.figures:
             places.append(len(lines))
             lines.append(_line(figure, label, width, in_focus=len(figures) == focus))

@@ -49,6 +49,10 @@ def columns(left: Content, right: Content, width: int) -> Content:
     return Content.assemble(left.pad_right(room - left.cell_length), right)
 
 
+RULE = 7
+"""Cells of a rule beside the words at its two ends."""
+
+
 def rule(title: str, width: int, right: str = "") -> Content:
     """A line with a title in it, `─ this answer ──────── 3 of 3 ─`."""
     end = f" {right} ─" if right else ""

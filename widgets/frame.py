@@ -12,6 +12,7 @@ from homeai.metrics.alarms import placement_alarms
 from homeai.metrics.context_now import ContextNow
 from homeai.metrics.state import SessionState
 from homeai.metrics.view import AnswerView, LoadView
+from homeai.targets import NO_TARGETS, Targets
 from widgets.figures import ACCENT, STRONG
 from widgets.foreign import on_one_line
 from widgets.why import ALARM, WARNING
@@ -50,6 +51,8 @@ class Frame:
     """Why the answer takes its time, in short."""
     sign: str = ""
     """What is no chat is marked as beside the name."""
+    targets: Targets = NO_TARGETS
+    """What the charts show as lines."""
 
 
 class Kept:

@@ -1,19 +1,25 @@
-"""The gaps between tokens as a chart on which a steady stream is half high."""
+"""The gaps between tokens as a chart on which a steady stream is half high, with the everyday targets as lines."""
 
 from __future__ import annotations
 
+from itertools import groupby
 from math import ceil
 
 from textual.content import Content
 
 from homeai import units
 from homeai.metrics.view import AnswerView, GapsView
+from homeai.targets import GapLine, beside, even, in_words
 from widgets import charts
 from widgets.figures import ACCENT, MUTED, STRONG
 
 AXIS = 9
 _WARNING = "$warning"
 _CUT, _WORST, _TOGETHER = "▴", "▲", "▔"
+LINE = "┄"
+"""A target, in the chart and before its words; nothing else has this sign."""
+LOWEST_SHARE = 8
+"""Below the eighth part of the chart a line would lie in the foot of every bar: words alone have to do."""
 
 
 def scale_ns(gaps: GapsView) -> int:
@@ -27,8 +33,13 @@ def scale_ns(gaps: GapsView) -> int:
     return next(few, 8 * median_ns)
 
 
-def gap_lines(answer: AnswerView, width: int, rows: int, *, marks: bool = True) -> list[Content]:
-    """`rows` lines of bars with their scale, a line of marks below them, and the figures in words."""
+def gap_lines(
+    answer: AnswerView, width: int, rows: int, *, marks: bool = True, targets: tuple[GapLine, ...] = ()
+) -> list[Content]:
+    """`rows` lines of bars with their scale, a line of marks below them, and the figures in words.
+
+    Targets, where there are any, cross the bars; `rule_words` says how the gaps lie to them.
+    """
     gaps = answer.gaps
     if not gaps.bars_ns:
         words = Content.styled("none yet" if answer.live else "too few tokens", MUTED)
@@ -38,11 +49,16 @@ def gap_lines(answer: AnswerView, width: int, rows: int, *, marks: bool = True) 
     bars, shared = _columns(answer, cells)
     drawn = charts.bars(bars, cells, rows, top)
     # The top of the scale stands at its top, the median in the row that it reaches into.
-    median_row = rows - ceil(rows * (gaps.median_ns or 0) / top)
+    median_row = _row(gaps.median_ns or 0, rows, top)
+    levels = {_row(line.at_ns, rows, top): line for line in targets if is_drawn(line, top)}
     lines = []
     for row, line in enumerate(drawn):
+        level = levels.get(row)
         axis = units.span(top) if row == 0 else units.span(gaps.median_ns) if row == median_row else ""
-        lines.append(Content.assemble((line, ACCENT), (axis.rjust(AXIS), MUTED)))
+        if level is not None and not axis:
+            axis = f"{LINE} {even(level.at_ns)}"
+        bar = Content.styled(line, ACCENT) if level is None else _crossed(line)
+        lines.append(Content.assemble(bar, (axis.rjust(AXIS), MUTED)))
     below = _marks(bars, shared, gaps, top) if marks else Content("")
     words = gap_words(gaps, width)
     if _CUT in below.plain:
@@ -52,11 +68,48 @@ def gap_lines(answer: AnswerView, width: int, rows: int, *, marks: bool = True) 
     return [*lines, *([below] if marks else []), words]
 
 
+def is_drawn(line: GapLine, top: int) -> bool:
+    """Whether the chart reaches a target, and does so above its foot: its scale is that of the gaps, not of targets."""
+    return line.at_ns <= top <= LOWEST_SHARE * line.at_ns
+
+
+def _row(span_ns: int, rows: int, top: int) -> int:
+    """The row of the chart that a span reaches into."""
+    return rows - ceil(rows * span_ns / top)
+
+
+def _crossed(bars: str) -> Content:
+    """A row of bars with a line across it: over those that pass it, and where there are none."""
+    pieces = []
+    for sign, run in groupby(bars):
+        length = len(list(run))
+        style = f"$background on {ACCENT}" if sign == "█" else MUTED if sign == " " else ACCENT
+        pieces.append(((LINE if sign in " █" else sign) * length, style))
+    return Content.assemble(*pieces)
+
+
 def scale_words(gaps: GapsView) -> str:
     """What the two numbers beside the chart are: `axis: median, 2 × median`."""
     if not gaps.bars_ns or not gaps.median_ns:
         return ""
     return f"axis: median, {scale_ns(gaps) // gaps.median_ns} × median"
+
+
+def rule_words(gaps: GapsView, targets: tuple[GapLine, ...], room: int) -> str:
+    """`┄ most over 10 ms   all under 100 ms   2 × median`: how the gaps lie to the targets, and the scale.
+
+    The sign is of the lines that the chart shows. Where not all has room, what is shown goes before what is only said.
+    """
+    scale = scale_words(gaps)
+    if not scale or gaps.median_ns is None or gaps.worst_ns is None:
+        return ""
+    told, top = beside(targets, gaps.median_ns, gaps.worst_ns), scale_ns(gaps)
+    signs = [f"{LINE} " if is_drawn(line, top) else "" for line, _ in told]
+    said = [[sign + words for sign, words in zip(signs, pieces, strict=True)] for pieces in in_words(told)]
+    shown = [words for sign, words in zip(signs, said[-1], strict=True) if sign] or said[-1][:1]
+    short = scale.rpartition(", ")[2]
+    pieces = [[*each, scale] for each in said] + [[*said[-1], short], [*shown, scale], [*shown, short], shown, [scale]]
+    return next((words for words in map("   ".join, pieces) if len(words) <= room), "")
 
 
 def gap_words(gaps: GapsView, width: int) -> Content:

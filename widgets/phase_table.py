@@ -9,6 +9,7 @@ from textual.content import Content
 
 from homeai import units
 from homeai.metrics.view import AnswerView, LoadView, PhaseRow, PromptView
+from homeai.targets import even
 from widgets import charts
 from widgets.figures import CACHE_WORDS, MUTED, STRONG, ago
 
@@ -18,6 +19,8 @@ NOTE, LONG_NOTE = 22, 30
 LEAST_BAR = 7
 LONG_NOTE_FROM = 76
 """In a table this wide even the note of a long prompt with its rate fits."""
+TARGET = "┊"
+"""The line of the target for the first token."""
 LINES = 14
 """Lines of the table, in every state."""
 
@@ -34,20 +37,30 @@ class _Shape:
     """Cells of the notes; 0 where there is no room for them."""
     whole_ns: int
     """The right end of the time line."""
+    target: int = -1
+    """The cell of the time line that the target for the first token lies in; negative where that is not drawn."""
 
 
-def phase_lines(view: AnswerView, width: int) -> list[Content]:
-    """One line a phase, the total last."""
+def phase_lines(view: AnswerView, width: int, first_token_ns: int | None = None) -> list[Content]:
+    """One line a phase, the total last.
+
+    Args:
+        view: The answer.
+        width: Cells of a line.
+        first_token_ns: By when a first token is wished for: a line down the time line, where that reaches it.
+    """
     note = LONG_NOTE if width >= LONG_NOTE_FROM else NOTE
     bar = width - LABEL - SPAN - note - 2
     if bar < LEAST_BAR:
         note, bar = 0, max(0, width - LABEL - SPAN - 1)
     total_ns = view.total_ns or 0
-    shape = _Shape(bar, note, time_line_end(total_ns, live=view.live))
+    whole_ns = time_line_end(total_ns, live=view.live)
+    shape = _Shape(bar, note, whole_ns, _cell(first_token_ns, whole_ns, bar))
     lines: list[Content] = []
     for row in view.rows:
         if row.name == "total":
-            lines.append(Content.styled(("─" * SPAN).rjust(width), MUTED))
+            told = _target_words(view, first_token_ns, shape, width - SPAN - 1)
+            lines.append(Content.styled(f"{told.ljust(width - SPAN)}{'─' * SPAN}", MUTED))
         # What took less than a hundredth of the answer steps back, so that the eye finds what mattered.
         quiet = row.span_ns is None or 100 * row.span_ns < total_ns
         lines.append(
@@ -73,12 +86,40 @@ def time_line_end(total_ns: int, *, live: bool) -> int:
         step *= 10
 
 
+def _cell(first_token_ns: int | None, whole_ns: int, bar: int) -> int:
+    """The cell of the time line for the target; at the very edge, or beyond, nothing would be seen of it."""
+    at = -1 if first_token_ns is None else bar * first_token_ns // whole_ns
+    return at if 1 <= at < bar else -1
+
+
+def _target_words(view: AnswerView, first_token_ns: int | None, shape: _Shape, room: int) -> str:
+    """The foot of the line for the target, or where none is drawn how the first token lies to it."""
+    if first_token_ns is None:
+        return ""
+    if shape.target >= 0:
+        foot = f"{' ' * (LABEL + shape.target)}{TARGET} {even(first_token_ns)}"
+        return next((words for words in (f"{foot} for the first token", foot) if len(words) <= room), "")
+    if view.ttft_ns is None:
+        return ""
+    where = "within" if view.ttft_ns <= first_token_ns else "later than"
+    words = f"first token {where} {even(first_token_ns)}"
+    return words if len(words) <= room else ""
+
+
+def _space(start: int, cells: int, shape: _Shape) -> Content:
+    """Cells of the time line without a bar, with the line of the target where that crosses them."""
+    at = shape.target - start
+    if not 0 <= at < cells:
+        return Content(" " * cells)
+    return Content.assemble(" " * at, (TARGET, MUTED), " " * (cells - at - 1))
+
+
 @lru_cache(maxsize=64)
 def _line(row: PhaseRow, note: str, shape: _Shape, quiet: bool, running: bool) -> Content:
     """One line. Of a running answer's phases only the last few change from one picture to the next."""
     label = Content.styled(row.label, STRONG if row.name == "total" or running else MUTED if quiet else "")
     line = label.pad_right(LABEL - label.cell_length)
-    line += _bar(row, shape.bar, shape.whole_ns)
+    line += _bar(row, shape)
     if shape.note:
         words = Content.styled(note, MUTED).truncate(shape.note, ellipsis=True)
         line = Content.assemble(line, " ", words.pad_left(shape.note - words.cell_length))
@@ -86,12 +127,16 @@ def _line(row: PhaseRow, note: str, shape: _Shape, quiet: bool, running: bool) -
     return Content.assemble(line, " ", span.pad_left(SPAN - span.cell_length))
 
 
-def _bar(row: PhaseRow, width: int, whole_ns: int) -> Content:
-    if row.span_ns is None or row.started_at_ns is None or row.span_ns <= 0 or row.name == "total":
-        return Content(" " * width)
-    before, drawn = charts.stretch(row.started_at_ns / whole_ns, (row.started_at_ns + row.span_ns) / whole_ns, width)
-    after = max(0, width - before - len(drawn))
-    return Content.assemble(" " * before, (drawn, _BAR_STYLE.get(row.name, MUTED)), " " * after)
+def _bar(row: PhaseRow, shape: _Shape) -> Content:
+    if row.name == "total":
+        return Content(" " * shape.bar)
+    if row.span_ns is None or row.started_at_ns is None or row.span_ns <= 0:
+        return _space(0, shape.bar, shape)
+    start, end = row.started_at_ns / shape.whole_ns, (row.started_at_ns + row.span_ns) / shape.whole_ns
+    before, drawn = charts.stretch(start, end, shape.bar)
+    passed = before + len(drawn)
+    bar = Content.styled(drawn, _BAR_STYLE.get(row.name, MUTED))
+    return Content.assemble(_space(0, before, shape), bar, _space(passed, max(0, shape.bar - passed), shape))
 
 
 def _note(row: PhaseRow, view: AnswerView, room: int) -> str:
@@ -169,7 +214,7 @@ def _reused_line(prompt: PromptView | None, shape: _Shape) -> Content:
 def _reused(tokens: int, share: float, saved: str, shape: _Shape) -> Content:
     label = Content.styled("reused", "" if tokens else MUTED).pad_right(LABEL - 6)
     hatch = Content.styled("░" * (min(shape.bar, max(1, round(share * shape.bar))) if tokens else 0), MUTED)
-    line = Content.assemble(label, hatch.pad_right(shape.bar - hatch.cell_length))
+    line = Content.assemble(label, hatch, _space(hatch.cell_length, shape.bar - hatch.cell_length, shape))
     if shape.note:
         note = Content.styled(f"{units.count(tokens)} tok" if tokens else "", MUTED)
         line = Content.assemble(line, " ", note.pad_left(shape.note - note.cell_length))

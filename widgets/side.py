@@ -18,6 +18,7 @@ from widgets.figures import (
     ACCENT,
     CACHE_WORDS,
     MUTED,
+    RULE,
     ago,
     columns,
     context_line,
@@ -31,7 +32,7 @@ from widgets.figures import (
 )
 from widgets.foreign import on_one_line
 from widgets.frame import Frame, Kept, older_line
-from widgets.gaps_chart import gap_lines, scale_words
+from widgets.gaps_chart import gap_lines, rule_words
 from widgets.machine import SCALE, machine_height, machine_lines
 from widgets.phase_table import LABEL, phase_lines
 from widgets.sums import worked_out
@@ -109,12 +110,13 @@ def side_lines(frame: Frame, width: int, height: int, kept: Kept | None = None) 
             lines += [blank, *_model(frame, width)]
     else:
         lines += [headline(answer, width), *_doing(frame, answer, width), *(blank for _ in range(plan.air))]
+        first_token_ns = frame.targets.first_token_ns
         if answer.live:
-            lines += phase_lines(answer, width)
+            lines += phase_lines(answer, width, first_token_ns)
         else:
-            lines += kept.lines("phases", (answer.answer_id, width), lambda: phase_lines(answer, width))
+            lines += kept.lines("phases", (answer.answer_id, width), lambda: phase_lines(answer, width, first_token_ns))
         lines += [context_line(answer, LABEL, width)] if plan.context else []
-        lines += [blank, *_gaps(answer, width, plan, frame.now_ns, kept)]
+        lines += [blank, *_gaps(frame, answer, width, plan, kept)]
         lines += _why(frame, width, plan, kept)
     if plan.sums and answer is not None:
         lines += [blank, rule("how it adds up", width), *worked_out(answer, width)]
@@ -143,16 +145,17 @@ def _doing(frame: Frame, answer: AnswerView, width: int) -> list[Content]:
     return [line, bar]
 
 
-def _gaps(answer: AnswerView, width: int, plan: _Plan, now_ns: int, kept: Kept) -> list[Content]:
-    moment = now_ns // SLOW_NS if answer.live else -1
-    return [
-        rule("gaps between tokens", width, scale_words(answer.gaps) if plan.gap_rows > 1 else ""),
-        *kept.lines(
-            "gaps",
-            (answer.answer_id, moment, answer.gaps.n > 0, width, plan.gap_rows),
-            lambda: gap_lines(answer, width, plan.gap_rows, marks=plan.marks),
-        ),
-    ]
+def _gaps(frame: Frame, answer: AnswerView, width: int, plan: _Plan, kept: Kept) -> list[Content]:
+    moment = frame.now_ns // SLOW_NS if answer.live else -1
+    targets = frame.targets.gap_lines if plan.gap_rows else ()
+    title = "gaps between tokens"
+
+    def made() -> list[Content]:
+        words = rule_words(answer.gaps, targets, width - len(title) - RULE) if plan.gap_rows > 1 else ""
+        lines = gap_lines(answer, width, plan.gap_rows, marks=plan.marks, targets=targets)
+        return [rule(title, width, words), *lines]
+
+    return kept.lines("gaps", (answer.answer_id, moment, answer.gaps.n > 0, width, plan.gap_rows), made)
 
 
 def _why(frame: Frame, width: int, plan: _Plan, kept: Kept) -> list[Content]:

@@ -9,10 +9,12 @@ from textual.content import Content
 from homeai import units
 from homeai.events import Ceilings
 from homeai.explain import Explanation, Finding, Term
-from homeai.explain.predict import prediction_error
+from homeai.explain.predict import prediction_error, same_engine
 from homeai.explain.text import about, shown
+from homeai.metrics.best import Share, shares
 from homeai.metrics.quantities import decode_tps, ttft
 from homeai.metrics.state import AnswerState
+from homeai.targets import NO_TARGETS, USUAL_TARGETS, Targets
 from widgets.figures import MUTED, STRONG, rule
 from widgets.foreign import on_one_line
 from widgets.why import ALARM, WARNING
@@ -34,13 +36,6 @@ TITLES = (
 _KINDS = {"alarm": "an alarm: something is wrong", "explanation": "an explanation"}
 _SURE = {"high": "sure", "medium": "likely", "low": "a guess"}
 
-IMMEDIATE_NS = 200_000_000
-"""A first token within this time feels immediate."""
-FLUID_TPS = 100.0
-"""A token every 10 ms: text flows."""
-READING_TPS = 10.0
-"""As fast as people read with comfort."""
-
 WORDS = (
     ("a pass", "once through all of the model's numbers; it can read many tokens of a prompt, but writes only one"),
     ("memory is the limit", "each pass fetches the whole model from memory, and that takes most of its time"),
@@ -50,24 +45,64 @@ WORDS = (
 )
 
 
-def why_page(answer: AnswerState, found: Explanation, ceilings: Ceilings | None, width: int) -> list[Content]:
-    """All lines, for a page that scrolls."""
-    return list(_lines(answer, found, ceilings, max(24, min(width, WIDEST))))
+def why_page(
+    answer: AnswerState,
+    found: Explanation,
+    ceilings: Ceilings | None,
+    width: int,
+    targets: Targets = USUAL_TARGETS,
+    *,
+    measured: str = "",
+) -> list[Content]:
+    """All lines, for a page that scrolls.
+
+    Args:
+        answer: The answer.
+        found: Its explanation.
+        ceilings: What this machine was measured to do with its model.
+        width: Cells of a line.
+        targets: What feels fast.
+        measured: Whether and when the machine was measured, where more is to be said of that than usual.
+    """
+    measured = measured or calibration_words(ceilings)
+    return list(_lines(answer, found, ceilings, max(24, min(width, WIDEST)), targets, measured))
 
 
-def calibration_words(ceilings: Ceilings | None) -> str:
-    """Whether the answer is compared with what this machine can do, and how to have that."""
+def share_words(answer: AnswerState, ceilings: Ceilings | None) -> str:
+    """`Read at 88 %, written at 97 % of what this machine can do.`; empty where that is not known."""
+    told = [f"{each.what} at {units.percent(each.share)}" for each in _known_shares(answer, ceilings)]
+    words = ", ".join(told)
+    return f"{words[0].upper()}{words[1:]} of what this machine can do." if words else ""
+
+
+def calibration_words(ceilings: Ceilings | None, *, way: str = "", outdated: str = "") -> str:
+    """Whether the answer is compared with what this machine can do, and how to have that.
+
+    Args:
+        ceilings: What was measured; None where nothing was.
+        way: The key that measures; empty where there is none.
+        outdated: Why it should be measured again.
+    """
+    way = way or "In another terminal, homeai calibrate"
     if ceilings is None:
         return (
-            "This machine was not measured with this model yet. In another terminal, homeai calibrate does that in "
-            "about 30 s: it then says whether memory or computing is the limit, and how long answers should take."
+            f"This machine was not measured with this model yet. {way} does that in about 30 s: "
+            "it then says whether memory or computing is the limit, and how long answers should take."
         )
     day = ceilings.measured_at[:10]
     speed = f"; memory was read at {units.size(ceilings.read_bytes_per_s)}/s" if ceilings.read_bytes_per_s else ""
-    return f"Compared with what this machine was measured to do{f' on {day}' if day else ''}{speed}."
+    again = f" {outdated} {way} measures anew." if outdated else ""
+    return f"Compared with what this machine was measured to do{f' on {day}' if day else ''}{speed}.{again}"
 
 
-def _lines(answer: AnswerState, found: Explanation, ceilings: Ceilings | None, width: int) -> Iterator[Content]:
+def _lines(
+    answer: AnswerState,
+    found: Explanation,
+    ceilings: Ceilings | None,
+    width: int,
+    targets: Targets,
+    measured: str,
+) -> Iterator[Content]:
     for words, style in ((found.headline, STRONG), (found.no_contradiction, "")):
         if words:
             yield from _text(words, width, style=style)
@@ -86,11 +121,13 @@ def _lines(answer: AnswerState, found: Explanation, ceilings: Ceilings | None, w
     yield rule("expected before it began", width)
     yield from _expected(answer, width)
     yield Content("")
-    yield rule("what feels fast", width)
-    yield from _targets(answer, width)
-    yield Content("")
+    if targets != NO_TARGETS:
+        yield rule("what feels fast", width)
+        yield from _targets(answer, targets, width)
+        yield Content("")
     yield rule("this machine", width)
-    yield from _text(calibration_words(ceilings), width)
+    yield from _shares(answer, ceilings, width)
+    yield from _text(measured, width)
     yield Content("")
     yield rule("the words", width)
     for name, words in WORDS:
@@ -168,18 +205,35 @@ def _expected(answer: AnswerState, width: int) -> Iterator[Content]:
         yield from _text(f"{name}: expected {before}, {by}; it was {after}{off}", width, indent=INDENT)
 
 
-def _targets(answer: AnswerState, width: int) -> Iterator[Content]:
+def _targets(answer: AnswerState, targets: Targets, width: int) -> Iterator[Content]:
     took, rate = ttft.METRIC.compute(answer).value, decode_tps.METRIC.compute(answer).value
-    first = "" if took is None else f" Here {units.span(took)}: {'met' if took <= IMMEDIATE_NS else 'a wait'}."
-    yield from _text(f"A first token within {units.span(IMMEDIATE_NS)} feels immediate.{first}", width)
-    if rate is None:
-        speed = ""
-    elif rate >= FLUID_TPS:
-        speed = f" Here {units.rate(rate)}: it flows."
-    else:
-        speed = f" Here {units.rate(rate)}: {'comfortable' if rate >= READING_TPS else 'slower than people read'}."
-    yield from _text(
-        f"{READING_TPS:.0f} tok/s are as fast as people read with comfort; at {FLUID_TPS:.0f} (10 ms each) it flows."
-        f"{speed}",
-        width,
-    )
+    first = reading = flowing = ""
+    if took is not None and targets.first_token_ns is not None:
+        first = f" Here {units.span(took)}: {'met' if took <= targets.first_token_ns else 'a wait'}."
+    if rate is not None and targets.reading_tps is not None:
+        reading = (
+            f" Here {units.rate(rate)}: {'comfortable' if rate >= targets.reading_tps else 'slower than people read'}."
+        )
+    if rate is not None and targets.gap_ms is not None:
+        flowing = f" Here {units.rate(rate)}: {'it flows' if rate * targets.gap_ms >= 1000 else 'word by word'}."
+    for words, here in (
+        (targets.first_token_words, first),
+        (targets.reading_words, reading),
+        (targets.gap_words, flowing),
+    ):
+        if words:
+            yield from _text(f"{words}{here}", width)
+
+
+def _shares(answer: AnswerState, ceilings: Ceilings | None, width: int) -> Iterator[Content]:
+    for each in _known_shares(answer, ceilings):
+        of = f"{units.percent(each.share)} of what this machine can do, {units.rate(each.best_tps)}"
+        what = "prompt was read" if each.what == "read" else "answer was written"
+        yield from _text(f"The {what} at {units.rate(each.tps)}: {of}.", width)
+
+
+def _known_shares(answer: AnswerState, ceilings: Ceilings | None) -> list[Share]:
+    """How near the answer came to what was measured, where the engine ran as it did then."""
+    if ceilings is None or answer.load is None or not same_engine(ceilings, answer.load.ended.engine):
+        return []
+    return shares(answer, ceilings)

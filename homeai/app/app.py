@@ -35,6 +35,7 @@ from homeai.app.help_screen import HelpScreen
 from homeai.app.history import History
 from homeai.app.librarian import Librarian, Records
 from homeai.app.looking_ahead import LookingAhead
+from homeai.app.measuring import Measure, Measuring
 from homeai.app.opening import Opening, Reopen, StartSampling
 from homeai.app.picture import frame_of, tabs_of
 from homeai.app.replaying import Replaying
@@ -45,6 +46,7 @@ from homeai.events import Sampler
 from homeai.metrics.state import SessionState
 from homeai.places import state_dir
 from homeai.platform.jobs import can_suspend_job, suspend_job
+from homeai.targets import USUAL_TARGETS, Targets
 from widgets.foreign import on_one_line
 from widgets.prompt import Prompt
 
@@ -81,6 +83,8 @@ class HomeaiApp(App[int]):
         keep_history: Keep what is typed into the box for later runs, in the state folder.
         ascii_only: Draw with ASCII characters only.
         colourless: Draw without colours; so does `NO_COLOR` in the environment.
+        measure: Measures what this machine can do with the model; None offers none of that.
+        targets: What feels fast, shown in the charts.
     """
 
     TITLE = "homeai"
@@ -106,6 +110,8 @@ class HomeaiApp(App[int]):
         keep_history: bool = False,
         ascii_only: bool = False,
         colourless: bool = False,
+        measure: Measure | None = None,
+        targets: Targets = USUAL_TARGETS,
     ) -> None:
         super().__init__()
         pasting.install()
@@ -126,6 +132,9 @@ class HomeaiApp(App[int]):
         """Changes of the model."""
         self.explaining = Explaining()
         """Why the answer that is shown takes its time."""
+        self.measuring = Measuring(self, measure)
+        """What this machine can do."""
+        self.targets = targets
         self.records = records
         self.librarian = None if records is None else Librarian(self, records)
         """Looks recorded sessions up; None in a dashboard without."""
@@ -194,6 +203,7 @@ class HomeaiApp(App[int]):
 
     def close_session(self) -> None:
         """End the probes and the engine, at most about three seconds; safe to call twice, also without a session."""
+        self.measuring.close()
         self._opening.close()
         if self.librarian is not None:
             self.librarian.close()
@@ -302,6 +312,7 @@ class HomeaiApp(App[int]):
         if session is None:
             return
         self.choosing.go_on()
+        self.measuring.go_on()
         if self.replaying is not None:
             self.replaying.replay.advance()
         facts = self.hearing.inbox.drain()
@@ -353,6 +364,7 @@ class HomeaiApp(App[int]):
             answers=len(chat.ended),
             has_records=self.records is not None,
             replaying=self.replaying is not None,
+            can_measure=self.measuring.can,
             can_suspend=self._driver is not None and self._driver.can_suspend and can_suspend_job(),
         )
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from textual.message import Message
 
 from homeai.errors import HomeaiError
-from homeai.events import AnyFact, Channel, Sample, Sampler, Submitted, Text
+from homeai.events import AnyFact, Ceilings, Channel, Sample, Sampler, Submitted, Text
 from homeai.metrics.state import SessionState
 
 if TYPE_CHECKING:
@@ -62,6 +62,15 @@ class SessionLike(Protocol):
 
     def stop(self, answer_id: int) -> None:
         """Stop an answer."""
+
+    def put_away(self) -> EngineOptions | None:
+        """End the worker, and load the model again with its next use; raises `HomeaiError` when that cannot be.
+
+        Returns how the model is to be run, where the user chose that for it.
+        """
+
+    def set_ceilings(self, model: ModelFile, ceilings: Ceilings) -> None:
+        """Let the facts know what this machine was measured to do with a model."""
 
     def rename(self, title: str) -> str:
         """Give the session a title, and return it as it is kept."""

@@ -43,6 +43,8 @@ class Situation:
     """Recorded sessions can be looked at."""
     replaying: bool = False
     """A record is played: nothing can be asked."""
+    can_measure: bool = False
+    """What this machine can do can be measured."""
     can_suspend: bool = False
     """There is a shell to hand the terminal back to."""
 
@@ -82,6 +84,11 @@ def _on_figures(now: Situation) -> bool:
 def _on_answer(now: Situation) -> bool:
     """On the chat screen, or on a page about one answer."""
     return now.on_chat or now.over in ("details", "why")
+
+
+def _where_measured(now: Situation) -> bool:
+    """On the chat screen, on the page that says whether it was measured, or in the box that does it."""
+    return now.can_measure and (now.on_chat or now.over in ("why", "calibrate"))
 
 
 def _with_others(now: Situation) -> bool:
@@ -143,6 +150,9 @@ COMMANDS: tuple[Command, ...] = (
     Command("why", ("f10",), "why", "Why it took so long",
             "says why the answer took as long as it did, with the sums", "why_screen:turn_why",
             available=_on_figures, footer=lambda now: (now.on_chat and now.live) or now.answers > 0),
+    Command("calibrate", (), "measure", "Measure this machine",
+            "measures what this machine can do with the model, to compare answers with it",
+            "measure_screen:turn_measuring", available=_where_measured),
     Command("earlier_answer", ("alt+left",), "earlier answer", "Earlier answer",
             "shows the figures of the answer before", "browsing:earlier", available=_on_answer),
     Command("later_answer", ("alt+right",), "later answer", "Later answer",

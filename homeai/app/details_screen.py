@@ -62,7 +62,7 @@ class DetailsScreen(LivePage):
             groups.insert(at, expected_group(answer))
             if (memory := memory_group(answer)) is not None:
                 groups.insert(at + 2, memory)
-            self._table = table(groups, view, width, self._focus)
+            self._table = table(groups, view, width, self._focus, self.owner.targets)
         self.part("lines").show(self._table.lines)
         self._show_head(chat.place, chat.title, view)
         self._show_focus()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from homeai.journal.entries import Entry
     from homeai.journal.library import Library
+    from homeai.targets import Targets
 
 
 def format_names() -> list[str]:
@@ -17,11 +18,11 @@ def format_names() -> list[str]:
     return sorted(formats(), key=lambda name: (name != "md", name))
 
 
-def write_out(library: Library, entry: Entry, wanted: str, folder: Path) -> Path:
+def write_out(library: Library, entry: Entry, wanted: str, folder: Path, targets: Targets) -> Path:
     """Write a session in a format into a new file of a folder, and say which."""
-    from homeai.export import export
+    from homeai.export import Options, export
     from homeai.export.naming import file_name
     from homeai.export.writing import write_new
 
     name = file_name(entry.title, f".{wanted}", f"homeai-{entry.id[:8]}")
-    return write_new(folder / name, export(library.read(entry), wanted))
+    return write_new(folder / name, export(library.read(entry), wanted, Options(targets=targets)))

@@ -13,6 +13,7 @@ from textual.screen import ModalScreen
 
 from homeai.app import slash
 from homeai.app.commands import COMMANDS, Keys
+from homeai.targets import USUAL_TARGETS, Targets
 from widgets.block_view import BlockView
 from widgets.prose import MUTED, Row
 
@@ -37,25 +38,31 @@ WORDS = (
 
 SYMPTOMS = (
     ("A longer question waits longer for its first word",
-     "All of its new tokens are read first, many a pass: a fast rate, and still a wait."),
+     "All of its new tokens are read first, many a pass: a fast rate, and still a wait.",
+     "the time to first token (TTFT) grows with the prompt, as prefill does"),
     ("Later words come slower in a long chat",
-     "Each token looks back on all that is in the context. A new chat begins fast again."),
+     "Each token looks back on all that is in the context. A new chat begins fast again.",
+     "the time per output token (TPOT) grows with the KV cache that decode reads"),
     ("Other answers pause when a long question is asked",
-     "Its prompt is read in the same steps. The marks under the gaps show them."),
+     "Its prompt is read in the same steps. The marks under the gaps show them.",
+     "prefill interferes with decode; reading in chunks keeps the pauses short"),
     ("A chat is suddenly slow to begin",
-     "Its beginning changed, or its place in the cache was needed: it is read again."),
+     "Its beginning changed, or its place in the cache was needed: it is read again.",
+     "a lost prefix, a miss in the prompt cache"),
     ("The first question waits longest",
-     "The engine starts and the model is moved into memory, once."),
-    ("Time goes into moving data about",
-     "A part of the model, or its cache, lies in main memory and not on the GPU: every token waits for what moves."),
+     "The engine starts and the model is moved into memory, once.",
+     "a cold load, with a cold page cache where the file comes from the disk"),
+    ("There is a graphics card, and words still come slowly",
+     "A part of the model, or its cache, lies in main memory: every token waits for what moves between the two.",
+     "time spent moving state: partial offload, layers or KV cache on the host"),
+    ("It gets slower after some minutes of work",
+     "The graphics card has become hot and slows itself down, or is held at its power limit. Air helps.",
+     "thermal throttling, a power cap"),
     ("It reads fast and writes slowly",
-     "A pass over the model reads many tokens, but writes only one."),
+     "A pass over the model reads many tokens, but writes only one.",
+     "prefill is a batch, decode is one token a step"),
 )  # fmt: skip
-"""What people notice, and what it is."""
-TARGETS = (
-    "A first token within 200 ms feels immediate; 10 tok/s are as fast as people read with comfort; at 100 tok/s (10 "
-    "ms a token) text flows."
-)
+"""What people notice, what it is, and what the field calls it."""
 
 
 class HelpScreen(ModalScreen[None]):
@@ -63,6 +70,7 @@ class HelpScreen(ModalScreen[None]):
 
     Args:
         keys: Which keys the commands have.
+        targets: What feels fast.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -71,14 +79,15 @@ class HelpScreen(ModalScreen[None]):
         Binding("up,k", "scroll_by(-1)", "Up", show=False),
     ]
 
-    def __init__(self, keys: Keys) -> None:
+    def __init__(self, keys: Keys, targets: Targets) -> None:
         super().__init__()
         self._keys = keys
+        self._targets = targets
 
     def compose(self) -> ComposeResult:
         """One text in a box that scrolls."""
         with VerticalScroll(id="help"):
-            yield BlockView(page(self._keys))
+            yield BlockView(page(self._keys, self._targets))
 
     def action_scroll_by(self, lines: int) -> None:
         """Move the page by some lines."""
@@ -90,10 +99,10 @@ def turn_help(app: HomeaiApp) -> None:
     if isinstance(app.screen, HelpScreen):
         app.screen.dismiss()
     else:
-        app.push_screen(HelpScreen(app.keys))
+        app.push_screen(HelpScreen(app.keys, app.targets))
 
 
-def page(keys: Keys) -> list[Row]:
+def page(keys: Keys, targets: Targets = USUAL_TARGETS) -> list[Row]:
     """The text."""
     commands = [(keys.all_words(command.id), command.help) for command in COMMANDS if keys.of(command.id)]
     return [
@@ -109,14 +118,27 @@ def page(keys: Keys) -> list[Row]:
         _title("What you may notice, and what it is"),
         *(
             row
-            for seen, cause in SYMPTOMS
-            for row in (Row(Content.styled(seen, "bold"), "  "), Row(Content(cause), "    ", "    "))
+            for seen, cause, exact in SYMPTOMS
+            for row in (
+                Row(Content.styled(seen, "bold"), "  "),
+                Row(Content.assemble(cause, (f" In exact words: {exact}.", MUTED)), "    ", "    "),
+            )
         ),
-        Row(Content("")),
-        Row(Content(TARGETS), "  ", "  "),
+        _title(""),
+        _title("What feels fast"),
+        *(Row(Content(words), "  ", "  ") for words in target_words(targets)),
         _title(""),
         Row(Content.styled("Nothing leaves this machine. Esc goes back.", MUTED)),
     ]
+
+
+def target_words(targets: Targets) -> list[str]:
+    """What feels fast, and where that is set."""
+    known = [words for words in (targets.first_token_words, targets.reading_words, targets.gap_words) if words]
+    names = "target_first_token, target_reading and target_gap in the settings"
+    if not known:
+        return [f"Nothing is compared with: {names} say what feels fast."]
+    return [*known, f"The charts show this as lines; {names} move them, off takes one away."]
 
 
 def _title(words: str) -> Row:

@@ -7,6 +7,7 @@ import os
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from homeai.app.bridge import SessionLike
 from homeai.app.commands import Keys
 from homeai.app.leaving import WayOut
 from homeai.app.librarian import Records
+from homeai.app.measuring import measure_with
 from homeai.app.opening import Reopen
 from homeai.clock import now_ns
 from homeai.errors import HomeaiError, exit_code_of
@@ -71,6 +73,8 @@ def run_dashboard(settings: Settings, model_argument: str | None, continues: Pat
         keep_history=settings.value("record") == "full",
         ascii_only=bool(settings.value("ascii")) or not shows_unicode(os.environ),
         colourless=bool(settings.value("no_color")),
+        measure=partial(measure_with, settings),
+        targets=settings.targets(),
     )
     try:
         status = asyncio.run(run_app(app))

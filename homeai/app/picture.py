@@ -23,7 +23,7 @@ def frame_of(app: HomeaiApp, state: SessionState) -> Frame:
     why = None if explained is None else explained[1]
     load, sign = load_view(state, now), "" if app.replaying is None else "REPLAY"
     shown, context = chat.shown_view(state, now), context_now(state, chat.answer_ids)
-    return Frame(state, shown, context, load, chat.place, titles, now, keys, why, sign)
+    return Frame(state, shown, context, load, chat.place, titles, now, keys, why, sign, app.targets)
 
 
 def tabs_of(app: HomeaiApp, state: SessionState) -> tuple[Tab, ...]:

@@ -161,6 +161,7 @@ def run_replay(settings: Settings, replay: Replay, tour: Mapping[int, str] = Map
         colourless=bool(settings.value("no_color")),
         replay=replay,
         tour=tour,
+        targets=settings.targets(),
     )
     try:
         status = asyncio.run(run_app(app))

@@ -213,7 +213,7 @@ class SessionsScreen(ListScreen):
             return
         self._find_again()
         self._say("Writing …")
-        folder = Path.cwd()
+        folder, targets = Path.cwd(), self.app.targets
 
         def take(path: Path | HomeaiError) -> None:
             if isinstance(path, HomeaiError):
@@ -221,7 +221,7 @@ class SessionsScreen(ListScreen):
             else:
                 self._say(f"Written: {at_home(path)}")
 
-        self._librarian.ask(lambda library: write_out(library, entry, wanted, folder), take)
+        self._librarian.ask(lambda library: write_out(library, entry, wanted, folder, targets), take)
 
     def action_delete(self) -> None:
         """Delete the selected session, at the second press."""

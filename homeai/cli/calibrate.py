@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from homeai.models.modelfile import ModelFile
     from homeai.settings import Settings
 
-DISTURBED = 0.25
-"""How much longer the median repeat may take than the first quartile: on a machine at rest it is 2 to 5 %."""
-
 SUMMARY = "measures what this machine can do with a model, so that every answer can be explained and compared with it"
 
 
@@ -50,6 +47,7 @@ def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:
     from homeai.cli.answering import settings_and_model
     from homeai.clock import now_ns
     from homeai.errors import HomeaiError
+    from homeai.lab.calibrate import DISTURBED_WORDS, is_disturbed, meaning
     from homeai.places import state_dir
     from homeai.settings.tuned import FILE_NAME, write_ceilings
 
@@ -71,12 +69,12 @@ def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:
         write(json.dumps(told, allow_nan=False) + "\n")
     else:
         write(_table(found))
-        for line in _meaning(found, loaded):
+        for line in meaning(found, loaded):
             write(line + "\n")
     if unwritten is not None:
         raise HomeaiError(f"The result could not be written to {file}: {unwritten.strerror or unwritten}.")
-    if found.noise is not None and found.noise > DISTURBED:
-        say("homeai: Other programs disturbed the measurement; it is better made again when they rest.")
+    if is_disturbed(found):
+        say(f"homeai: {DISTURBED_WORDS}")
     say("homeai: Kept. Answers of this model are compared with it from now on.")
     return 0
 
@@ -110,40 +108,6 @@ def _table(found: Ceilings) -> str:
         for step in found.steps
     ]
     return table(("tokens at once", "context before", "took", "rate"), rows, right=(0, 1, 2, 3))
-
-
-def _meaning(found: Ceilings, loaded: LoadEnded) -> list[str]:
-    """What the figures say, in plain words."""
-    from homeai.metrics.roofline import BANDWIDTH_BOUND, bandwidth_use, fit
-    from homeai.units import count, percent, rate, size, span
-
-    lines: list[str] = []
-    form = fit(found.steps)
-    if form is not None and form.form == "sum":
-        lines.append(
-            f"A computation takes about {span(form.fixed_ns)} however few tokens it has, and {span(form.per_token_ns)} "
-            "more for each: here reading the weights and the arithmetic add up."
-        )
-    elif form is not None:
-        lines.append(
-            f"A computation takes at least {span(form.floor_ns)}, and {span(form.per_token_ns)} for each token where "
-            "there are many: here the arithmetic of few tokens hides behind reading the weights."
-        )
-    if found.written_ns is not None:
-        lines.append(
-            f"An answer is written at {rate(1e9 / found.written_ns)}, {span(found.written_ns)} a token, behind "
-            f"{count(found.written_depth)} tokens of context."
-        )
-    single = next((step.took_ns for step in found.steps if (step.tokens, step.depth) == (1, 0)), None)
-    shape = loaded.model.shape
-    if found.read_bytes_per_s and shape is not None and single:
-        used = bandwidth_use(shape.weight_bytes, single, found.read_bytes_per_s)
-        bound = "limits" if used > BANDWIDTH_BOUND else "does not limit"
-        lines.append(
-            f"Memory is read at {size(found.read_bytes_per_s)} a second; writing one token reads "
-            f"{size(shape.weight_bytes)} and uses {percent(used)} of that: memory {bound} how fast this model writes."
-        )
-    return lines
 
 
 def _object(found: Ceilings, loaded: LoadEnded) -> dict[str, Any]:

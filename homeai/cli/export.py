@@ -66,12 +66,13 @@ def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:  # noqa: ARG0
     from homeai.export.writing import write_over
     from homeai.journal.library import Library
     from homeai.places import cache_dir, data_dir
+    from homeai.settings import load
 
-    wanted = _format(arguments)
+    wanted, targets = _format(arguments), load({}).targets()
     with Library(data_dir(), cache_dir(), progress=reading_progress()) as library:
         entry, number = library.find_answer(arguments.session)
         session = library.read(entry)
-    options = Options(redact=arguments.redact, tokens=arguments.tokens, answer_id=number)
+    options = Options(redact=arguments.redact, tokens=arguments.tokens, answer_id=number, targets=targets)
     if session.entry.damage:
         say(f"homeai: {session.entry.damage}")
     if session.entry.is_newer:

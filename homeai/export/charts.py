@@ -11,14 +11,22 @@ _LEAST = 1.2
 """A bar's least height, so that the shortest measurement is not taken for none."""
 
 
-def bars(values: Sequence[float], label: str, *, shared: Sequence[bool] = (), line: float | None = None) -> str:
-    """Bars from 0 to the largest value, with a level line.
+def bars(
+    values: Sequence[float],
+    label: str,
+    *,
+    shared: Sequence[bool] = (),
+    line: float | None = None,
+    targets: Sequence[float] = (),
+) -> str:
+    """Bars from 0 to the largest value, with level lines.
 
     Args:
         values: One a bar.
         label: What a screen reader says.
         shared: Which bars are drawn in the second colour; empty for none.
         line: Where the level line is.
+        targets: Where the lines of targets are; those above the largest value are left out.
     """
     top = max(values, default=0) or 1
     paths = {"bar": "", "bar shared": ""}
@@ -29,18 +37,21 @@ def bars(values: Sequence[float], label: str, *, shared: Sequence[bool] = (), li
         )
     drawn = "".join(f'<path class="{name}" d="{path}"/>' for name, path in paths.items() if path)
     if line is not None:
-        y = _figure(HEIGHT - HEIGHT * line / top)
-        drawn += f'<line class="level" x1="0" x2="{len(values)}" y1="{y}" y2="{y}"/>'
+        drawn += _level("level", len(values), line / top)
+    drawn += "".join(_level("target", len(values), target / top) for target in targets if target <= top)
     return _svg("gaps", len(values), 6, label, drawn)
 
 
-def stacks(columns: Sequence[Sequence[tuple[str, float]]], titles: Sequence[str], label: str) -> str:
+def stacks(
+    columns: Sequence[Sequence[tuple[str, float]]], titles: Sequence[str], label: str, *, target: float | None = None
+) -> str:
     """A column for each answer, in parts that stand on each other; an empty one for an answer without any.
 
     Args:
         columns: Of each column the class and the size of its parts, the lowest first.
         titles: Of each column what the pointer on it tells.
         label: What a screen reader says.
+        target: Where the line of a target is; above the largest value it is left out.
     """
     top = max((sum(size for _, size in column) for column in columns), default=0) or 1
     drawn = ""
@@ -53,6 +64,8 @@ def stacks(columns: Sequence[Sequence[tuple[str, float]]], titles: Sequence[str]
                 y -= height
                 drawn += f'<rect class="{name}" x="{at}" y="{_figure(y)}" width="{_BAR}" height="{_figure(height)}"/>'
         drawn += "</g>"
+    if target is not None and target <= top:
+        drawn += _level("target", len(columns), target / top)
     return _svg("waits", len(columns), 28, label, drawn)
 
 
@@ -62,6 +75,11 @@ def stretch(name: str, start: float, length: float) -> str:
     x = min(1000 - width, max(0.0, 1000 * start))
     shape = f'<rect class="{name}" x="{_figure(x)}" y="0" width="{_figure(min(width, 1000))}" height="10" rx="2"/>'
     return f'<svg class="stretch" viewBox="0 0 1000 10" preserveAspectRatio="none" aria-hidden="true">{shape}</svg>'
+
+
+def _level(name: str, columns: int, share: float) -> str:
+    y = _figure(HEIGHT - HEIGHT * share)
+    return f'<line class="{name}" x1="0" x2="{columns}" y1="{y}" y2="{y}"/>'
 
 
 def _svg(name: str, columns: int, pixels: int, label: str, drawn: str) -> str:

@@ -18,6 +18,7 @@ from homeai.journal.words import without_words
 from homeai.metrics.fold import fold_all
 from homeai.metrics.state import AnswerState, SessionState
 from homeai.metrics.title import title_of
+from homeai.targets import USUAL_TARGETS, Targets
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,8 @@ class Options:
     """A row a token instead of one an answer, where a format has rows."""
     answer_id: int | None = None
     """Write this answer alone; None writes all."""
+    targets: Targets = USUAL_TARGETS
+    """What charts show as lines."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,7 @@ from homeai.lab.memory_read import read_bytes_per_s
 from homeai.metrics.gaps import gaps_ns, nearest_rank
 from homeai.metrics.roofline import BANDWIDTH_BOUND, bandwidth_use, fit
 from homeai.models.modelfile import ModelFile
+from homeai.options import EngineOptions
 from homeai.session import Session
 from homeai.settings import Settings
 from homeai.units import count, percent, rate, size, span
@@ -87,6 +88,7 @@ def calibrate(
     budget_s: float = BUDGET_S,
     tell: Callable[[Progress], None],
     log_file: Path | None = None,
+    options: EngineOptions | None = None,
 ) -> tuple[Ceilings, LoadEnded]:
     """Measure, and return what was found with the facts of the load; that is not part of the budget.
 
@@ -96,12 +98,13 @@ def calibrate(
         budget_s: How long the measuring may take.
         tell: Gets the progress about ten times a second; an exception that it raises ends the measurement.
         log_file: Where the engine's stderr goes.
+        options: How the model is to run, in the place of what the settings say.
 
     Raises:
         EngineError: The model cannot be loaded or run.
         BrokenModelError: The file cannot chat.
     """
-    bench = _Bench(settings, model, budget_s, tell, log_file)
+    bench = _Bench(settings, model, budget_s, tell, log_file, options)
     try:
         return bench.run()
     finally:
@@ -116,6 +119,7 @@ class _Bench:
         budget_s: float,
         tell: Callable[[Progress], None],
         log_file: Path | None,
+        options: EngineOptions | None = None,
     ) -> None:
         self._tell = tell
         self._budget_ns = max(int(budget_s * 1e9), 1)
@@ -125,7 +129,7 @@ class _Bench:
         self._inbox: queue.SimpleQueue[AnyFact] = queue.SimpleQueue()
         self._took: dict[tuple[int, int], list[int]] = defaultdict(list)
         self.session = Session(
-            options=settings.engine_options(model.context_trained),
+            options=options or settings.engine_options(model.context_trained),
             on_fact=self._inbox.put,
             backend=settings.value("backend"),
             log_file=log_file,

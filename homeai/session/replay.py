@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from homeai.errors import EngineError, HomeaiError
 from homeai.events import (
     AnyFact,
+    Ceilings,
     ChunkProgress,
     Ended,
     EngineEnded,
@@ -285,6 +286,13 @@ class Replay:
         """Do nothing."""
 
     def stop(self, answer_id: int) -> None:
+        """Do nothing."""
+
+    def put_away(self) -> EngineOptions | None:
+        """Refuse."""
+        raise _NO_ASKING
+
+    def set_ceilings(self, model: ModelFile, ceilings: Ceilings) -> None:
         """Do nothing."""
 
     def rename(self, title: str) -> str:

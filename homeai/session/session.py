@@ -298,10 +298,13 @@ class Session:
             worker.send(Measure(measure_id=self._measures, tokens=tokens, depth=depth, repeats=repeats, keep=keep))
             return self._measures
 
-    def put_away(self) -> None:
+    def put_away(self) -> EngineOptions | None:
         """End the worker and wait until it is gone, at most about three seconds; the model stays wanted.
 
         `use_model`, or the next question, loads it again. What the chats had in the cache is lost.
+
+        Returns:
+            How it is to be run, where that was said with `use_model`.
 
         Raises:
             EngineError: `busy` while an answer is being written or a model loaded, `closed` after `close`.
@@ -310,9 +313,10 @@ class Session:
             self._require_open()
             if self._flights.all() or self._keeper.loading:
                 raise EngineError("The engine is at work.", code="busy", help="Stop it or wait for its end.")
-            worker = self._keeper.let_go()
+            worker, wanted = self._keeper.let_go(), self._keeper.wanted
         if worker is not None:
             worker.close()
+        return None if wanted is None else wanted.options
 
     def set_ceilings(self, model: ModelFile, ceilings: Ceilings) -> None:
         """Let the facts know what this machine was measured to do with a model; after `close` nothing happens."""

@@ -27,6 +27,7 @@ from homeai.settings.keys import SECTION as KEYS
 from homeai.settings.keys import WrittenKeys, read_keys
 from homeai.settings.kinds import Value, did_you_mean
 from homeai.settings.table import BY_KEY, SETTINGS, Machine, Setting
+from homeai.targets import Targets
 
 if TYPE_CHECKING:
     from homeai.events import Ceilings, Sampler
@@ -140,6 +141,10 @@ class Settings:
             iteration_tokens=self.value("iteration_tokens"),
             decode_first=self.value("decode_first"),
         )
+
+    def targets(self) -> Targets:
+        """What the charts compare with."""
+        return Targets(self.value("target_first_token"), self.value("target_gap"), self.value("target_reading"))
 
     def sampler(self, stop: tuple[str, ...] = ()) -> Sampler:
         """How tokens are chosen. `stop` are the strings that end this answer; they are no setting."""

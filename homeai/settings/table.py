@@ -12,13 +12,22 @@ from typing import Literal
 
 from homeai.platform import Cores
 from homeai.settings.kinds import Choice, Folders, Kind, Real, Text, Value, Whole, YesNo
+from homeai.targets import USUAL_TARGETS
 
 KV_TYPES = ("f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl")
 """The number formats in which llama.cpp can keep keys and values."""
 
+THEMES = (
+    "homeai-dark", "homeai-light", "homeai-terminal",
+    "ansi-dark", "ansi-light", "atom-one-dark", "atom-one-light", "catppuccin-frappe", "catppuccin-latte",
+    "catppuccin-macchiato", "catppuccin-mocha", "dracula", "flexoki", "gruvbox", "monokai", "nord", "rose-pine",
+    "rose-pine-dawn", "rose-pine-moon", "solarized-dark", "solarized-light", "textual-dark", "textual-light",
+    "tokyo-night",
+)  # fmt: skip
+"""Our own, then those that Textual brings; here by name, because no command but the dashboard loads Textual."""
+
 CONTEXT_DEFAULT = 4096
 """Tokens: a long talk, at 90 to 512 MiB of cache for models of 135 million to 8 billion weights."""
-
 
 DASHBOARD_SEQUENCES = 4
 """Answers that the dashboard writes beside each other: more open chats at work than that are rare at home. Their tokens
@@ -122,13 +131,19 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("seed", Whole(0, 2**32 - 2, {"random": None}), None, "makes the choices repeatable", "sampling"),
     Setting("max_tokens", Whole(1, 2**31 - 1, {"unlimited": None}), None, "end the answer after this many tokens",
             "sampling"),
-    Setting("theme", Text("the name of a theme"), None, "colours of the dashboard", "program", "NAME"),
+    Setting("theme", Choice(THEMES), None, "colours of the dashboard", "program", "NAME"),
     Setting("no_color", YesNo(), False, "the dashboard without colours, as with NO_COLOR in the environment", "program",
             ""),
     Setting("ascii", YesNo(), False, "the dashboard in ASCII characters only", "program", ""),
     Setting("record", Choice(("full", "no-text", "off")), "full",
             "what is recorded of a session, on this machine only: full, no-text (figures without words) or off",
             "program", "WHAT"),
+    Setting("target_first_token", Whole(1, 3_600_000, {"off": None}), USUAL_TARGETS.first_token_ms,
+            "milliseconds in which a first token feels immediate, a line in the charts; or off", "program", "MS"),
+    Setting("target_gap", Whole(1, 60_000, {"off": None}), USUAL_TARGETS.gap_ms,
+            "milliseconds a token with which text flows, a line in the charts; or off", "program", "MS"),
+    Setting("target_reading", Whole(1, 1000, {"off": None}), USUAL_TARGETS.reading_tps,
+            "tokens a second that people read with comfort, a line in the charts; or off", "program"),
     Setting("backend", Text("the name of a Python module", r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*"),
             "homeai.engine.llamacpp", "the engine's Python module", "program", "MODULE"),
 )  # fmt: skip

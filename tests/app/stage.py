@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 
 from homeai.app.app import HomeaiApp
 from homeai.errors import EngineError
-from homeai.events import AnyFact, Sample, Sampler, SessionStarted, Submitted
+from homeai.events import AnyFact, Calibrated, Ceilings, Sample, Sampler, SessionStarted, Submitted
 from homeai.metrics.fold import fold
 from homeai.metrics.state import SessionState
 from homeai.metrics.talks import Talk
@@ -111,6 +111,12 @@ class Stage:
 
     def stop(self, answer_id: int) -> None:
         self.stopped.append(answer_id)
+
+    def put_away(self) -> EngineOptions | None:
+        return self.options[-1] if self.options else None
+
+    def set_ceilings(self, model: ModelFile, ceilings: Ceilings) -> None:
+        self.play(Calibrated(at_ns=0, path=str(model.path), ceilings=ceilings))
 
     def rename(self, title: str) -> str:
         self.titles.append(title)

@@ -34,6 +34,7 @@ from homeai.export.telling import (
     told,
 )
 from homeai.metrics.quantities import metrics
+from homeai.targets import Targets, beside, even, in_words
 
 _WAITS = (
     ("load", "starting and loading", ("start", "load")),
@@ -47,15 +48,15 @@ _QUESTION_MOST = 80
 _TERMS = ("ttft_ms", "rates.prefill_tps", "rates.decode_tps", "gaps_ms.p50", "rates.end_to_end_tps")
 
 
-def _write(source: Source, _options: Options) -> Iterator[bytes]:
+def _write(source: Source, options: Options) -> Iterator[bytes]:
     answers = list(told(source.state, source.answer_id))
     yield _head(source.title).encode()
     yield _top(source, answers).encode()
     if len(answers) > 1:
-        yield _overview(answers).encode()
+        yield _overview(answers, options.targets).encode()
     yield b"<main>\n"
     for each in answers:
-        yield "".join(_turn(each)).encode()
+        yield "".join(_turn(each, options.targets)).encode()
     if not answers:
         yield b"<p>Nothing was asked in this session.</p>\n"
     yield b"</main>\n"
@@ -103,13 +104,18 @@ def _top(source: Source, answers: list[Told]) -> str:
 """
 
 
-def _overview(answers: list[Told]) -> str:
+def _overview(answers: list[Told], targets: Targets) -> str:
     columns = [[(name, sum(_spans(each, phases))) for name, _, phases in _WAITS] for each in answers]
     # What an answer waited that never got a token is no time to a first token.
     columns = [column if each.view.ttft_ns is not None else [] for column, each in zip(columns, answers, strict=True)]
     titles = [f"answer {each.number}: first token after {units.span(each.view.ttft_ns)}" for each in answers]
     longest = max((each.view.ttft_ns or 0 for each in answers), default=0)
     legend = "".join(f'<li class="{name}">{words}</li>' for name, words, _ in _WAITS)
+    target_ns = targets.first_token_ns
+    if target_ns is not None:
+        met = sum(each.view.ttft_ns <= target_ns for each in answers if each.view.ttft_ns is not None)
+        sign = "target" if target_ns <= longest else "bare"
+        legend += f'<li class="{sign}">{met} of {len(answers)} within {even(target_ns)}</li>'
     rows = "".join(
         f'<tr><td><a href="#answer-{each.number}">{each.number}</a></td>'
         f'<td class="words" dir="auto">{_asked(each)}</td>'
@@ -118,7 +124,8 @@ def _overview(answers: list[Told]) -> str:
         for each in answers
     )
     heads = "".join(f'<th scope="col">{name}</th>' for name in (HEADINGS[0], "question", *HEADINGS[1:]))
-    chart = charts.stacks(columns, titles, f"First token after, answer by answer; the longest {units.span(longest)}")
+    label = f"First token after, answer by answer; the longest {units.span(longest)}"
+    chart = charts.stacks(columns, titles, label, target=target_ns)
     return f"""<section class="overview">
 <h2>First token after, answer by answer</h2>
 <figure class="chart">
@@ -144,7 +151,7 @@ def _spans(each: Told, phases: tuple[str, ...]) -> Iterator[int]:
     return (row.span_ns for row in each.view.rows if row.name in phases and row.span_ns is not None)
 
 
-def _turn(each: Told) -> Iterator[str]:
+def _turn(each: Told, targets: Targets) -> Iterator[str]:
     remarks = (each.chat, "replaced later" if each.is_replaced else "", ending(each))
     tags = "".join(f'<span class="tag">{remark}</span>' for remark in remarks if remark)
     yield f'<article id="answer-{each.number}">\n'
@@ -171,7 +178,7 @@ def _turn(each: Told) -> Iterator[str]:
     if each.explanation.headline:
         yield f'<p class="why">{on_one_line(each.explanation.headline)}</p>\n'
     yield _timeline(each)
-    yield _gaps(each)
+    yield _gaps(each, targets)
     yield _findings(each)
     yield "</aside>\n</article>\n"
 
@@ -194,7 +201,7 @@ def _timeline(each: Told) -> str:
     return f'<table class="phases"><caption>Where the time went</caption><tbody>\n{rows}</tbody></table>\n'
 
 
-def _gaps(each: Told) -> str:
+def _gaps(each: Told, targets: Targets) -> str:
     gaps = each.view.gaps
     if not gaps.bars_ns or gaps.worst_ns is None:
         return ""
@@ -203,10 +210,16 @@ def _gaps(each: Told) -> str:
         f"median {units.span(gaps.median_ns)} · worst {units.span(gaps.worst_ns)}{at} · "
         f"{units.count(gaps.n)} {'gap' if gaps.n == 1 else 'gaps'}"
     )
-    if any(gaps.bars_shared):
-        words += '<ul class="legend"><li class="shared">steps shared with other answers</li></ul>'
+    legend = '<li class="shared">steps shared with other answers</li>' if any(gaps.bars_shared) else ""
+    told = beside(targets.gap_lines, gaps.median_ns or 0, gaps.worst_ns)
+    for (line, _), said in zip(told, in_words(told)[0], strict=True):
+        sign = "target" if line.at_ns <= max(gaps.bars_ns) else "bare"
+        legend += f'<li class="{sign}">{said}</li>'
+    if legend:
+        words += f'<ul class="legend">{legend}</ul>'
     label = f"Gaps between tokens: median {units.span(gaps.median_ns)}, worst {units.span(gaps.worst_ns)}"
-    drawn = charts.bars(gaps.bars_ns, label, shared=gaps.bars_shared, line=gaps.median_ns)
+    levels = [line.at_ns for line in targets.gap_lines]
+    drawn = charts.bars(gaps.bars_ns, label, shared=gaps.bars_shared, line=gaps.median_ns, targets=levels)
     return f"""<figure class="chart"><h3>Gaps between tokens</h3>
 <div class="axis"><span>{units.span(max(gaps.bars_ns))}</span><span>0</span></div>
 {drawn}

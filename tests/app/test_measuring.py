@@ -1,0 +1,247 @@
+"""Measuring what this machine can do from the dashboard, over real sessions and workers that play scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from textual.pilot import Pilot
+
+from homeai.app.app import HomeaiApp
+from homeai.app.commands import is_available
+from homeai.app.main import open_session
+from homeai.app.measure_screen import MeasureScreen
+from homeai.app.measuring import Found, measure_with
+from homeai.app.why_screen import WhyScreen
+from homeai.events import Calibrated, Sampler
+from homeai.settings import load, tuned
+from tests.app.stage import MODEL, StagedApp, asked, play, ready, screen_text, until
+from tests.explain.scenes import TWO_CORES
+from tests.metrics import stories
+from tests.metrics.stories import ms
+from tests.models.tiny import write_chat_model
+
+SIZE = (120, 36)
+DONE = "compared with this from now on"
+
+
+@pytest.fixture
+def dashboard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., HomeaiApp]:
+    """Build an application over a real session with the scripted engine."""
+    monkeypatch.setenv("HOMEAI_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setenv("HOMEAI_CONFIG_DIR", str(tmp_path / "config"))
+    model = write_chat_model(tmp_path / "tiny.gguf")
+
+    def built(script: str = "") -> HomeaiApp:
+        monkeypatch.setenv("HOMEAI_SCRIPT", script)
+        settings = load({"backend": "tests.engine.scripted", "model": str(model)})
+        return HomeaiApp(
+            lambda on_fact: open_session(settings, str(model), on_fact),
+            sampler=Sampler(temperature=0.0),
+            measure=partial(measure_with, settings),
+        )
+
+    return built
+
+
+async def loaded(pilot: Pilot[Any]) -> HomeaiApp:
+    app = pilot.app
+    assert isinstance(app, HomeaiApp)
+    await until(pilot, lambda: app.session is not None and app.session.state.load.resident, within_s=60)
+    return app
+
+
+async def begin(pilot: Pilot[Any]) -> None:
+    """Open the box and say yes."""
+    app = pilot.app
+    assert isinstance(app, HomeaiApp)
+    app.run_command("calibrate")
+    await until(pilot, lambda: isinstance(app.screen, MeasureScreen) and "Enter measure" in screen_text(pilot))
+    await pilot.press("enter")
+
+
+async def is_answered(pilot: Pilot[Any]) -> bool:
+    app = pilot.app
+    assert isinstance(app, HomeaiApp)
+    app.chat_screen.prompt.text = "say=It goes on."
+    await pilot.press("enter")
+    await until(pilot, lambda: app.desk.current.ended and not app.desk.live, within_s=60)
+    return "It goes on." in screen_text(pilot)
+
+
+async def test_what_is_found_is_kept_and_holds_at_once(dashboard: Callable[..., HomeaiApp], tmp_path: Path) -> None:
+    app = dashboard()
+    try:
+        async with app.run_test(size=SIZE) as pilot:
+            await loaded(pilot)
+            app.run_command("calibrate")
+            await until(pilot, lambda: "Enter measure" in screen_text(pilot))
+            shown = " ".join(screen_text(pilot).split())
+            assert "Meanwhile the model is put away" in shown
+            assert "computes 1 to 512 tokens at once" in shown
+            await pilot.press("enter")
+            await until(pilot, lambda: DONE in screen_text(pilot), within_s=60)
+            assert "about 1.00 ms however few tokens it has" in screen_text(pilot)
+            assert app.session is not None
+            (found,) = app.session.state.ceilings.values()
+            entries = (tmp_path / "state" / tuned.FILE_NAME).read_text()
+            assert '"ceilings"' in entries
+            assert found.steps[0].took_ns == 1_100_000
+            await pilot.press("enter")
+            await until(pilot, lambda: app.screen is app.chat_screen)
+            await until(pilot, lambda: app.session is not None and app.session.state.load.resident)
+            app.chat_screen.prompt.text = "tokens=60"
+            await pilot.press("enter")
+            await until(pilot, lambda: app.desk.current.ended)
+            await pilot.press("f10")
+            await until(pilot, lambda: "% of what this machine can do. Compared" in screen_text(pilot))
+    finally:
+        app.close_session()
+    assert not psutil.Process().children()
+
+
+async def test_an_answer_that_is_written_is_stopped_only_after_asking(dashboard: Callable[..., HomeaiApp]) -> None:
+    app = dashboard()
+    try:
+        async with app.run_test(size=SIZE) as pilot:
+            await loaded(pilot)
+            app.chat_screen.prompt.text = "tokens=4000 rate=100"
+            await pilot.press("enter")
+            await until(pilot, lambda: "w20" in screen_text(pilot))
+            app.run_command("calibrate")
+            await until(pilot, lambda: "! An answer is being written: Enter stops it." in screen_text(pilot))
+            await pilot.press("escape")
+            await until(pilot, lambda: app.screen is app.chat_screen)
+            assert app.desk.live
+            await begin(pilot)
+            await until(pilot, lambda: DONE in screen_text(pilot), within_s=60)
+            (answer,) = app.desk.current.ended.values()
+            assert answer.finish_reason == "cancelled"
+            await pilot.press("escape")
+            await until(pilot, lambda: "w20" in screen_text(pilot))
+            assert await is_answered(pilot)
+    finally:
+        app.close_session()
+
+
+async def test_esc_stops_it_and_changes_nothing(dashboard: Callable[..., HomeaiApp], tmp_path: Path) -> None:
+    app = dashboard("load_ms=1500")
+    try:
+        async with app.run_test(size=SIZE) as pilot:
+            await loaded(pilot)
+            await begin(pilot)
+            await until(pilot, lambda: "loading the model" in screen_text(pilot))
+            await pilot.press("escape")
+            await until(pilot, lambda: "Nothing was changed." in screen_text(pilot))
+            assert not (tmp_path / "state" / tuned.FILE_NAME).exists()
+            await pilot.press("escape")
+            await until(pilot, lambda: app.screen is app.chat_screen)
+            assert await is_answered(pilot)
+    finally:
+        app.close_session()
+
+
+async def test_a_failure_is_said_in_a_sentence_and_costs_nothing(
+    dashboard: Callable[..., HomeaiApp], tmp_path: Path
+) -> None:
+    app = dashboard("fail=1 at=load only=sequences:1")  # the dashboard's own engine has four
+    try:
+        async with app.run_test(size=SIZE) as pilot:
+            await loaded(pilot)
+            await begin(pilot)
+            await until(pilot, lambda: "✗ The script wants the load to fail." in screen_text(pilot))
+            assert not (tmp_path / "state" / tuned.FILE_NAME).exists()
+            await pilot.press("escape")
+            assert await is_answered(pilot)
+    finally:
+        app.close_session()
+
+
+async def test_what_cannot_be_kept_holds_until_the_end(dashboard: Callable[..., HomeaiApp], tmp_path: Path) -> None:
+    (tmp_path / "state" / tuned.FILE_NAME).mkdir(parents=True)
+    app = dashboard()
+    try:
+        async with app.run_test(size=SIZE) as pilot:
+            await loaded(pilot)
+            await begin(pilot)
+            await until(pilot, lambda: DONE in screen_text(pilot), within_s=60)
+            assert "! It holds until homeai ends" in screen_text(pilot)
+            assert app.session is not None
+            assert app.session.state.ceilings
+    finally:
+        app.close_session()
+
+
+async def test_whoever_quits_meanwhile_leaves_no_engine_behind(dashboard: Callable[..., HomeaiApp]) -> None:
+    app = dashboard("load_ms=3000")
+    try:
+        async with app.run_test(size=SIZE) as pilot:
+            await loaded(pilot)
+            await begin(pilot)
+            await until(pilot, lambda: "loading the model" in screen_text(pilot))
+            await pilot.press("ctrl+q")
+    finally:
+        app.close_session()
+    assert not psutil.Process().children()
+
+
+# --- where it is offered ----------------------------------------------------------------------------------------------
+
+
+def nothing(*_: object) -> Found:
+    return Found(("It is fast.",))
+
+
+async def test_the_page_of_reasons_offers_it_where_nothing_was_measured_or_long_ago() -> None:
+    app = StagedApp(*stories.session_facts(), measure=nothing)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await asked(pilot, *stories.whole_answer())
+        app.played.models.append(MODEL)
+        await pilot.press("f10")
+        await until(pilot, lambda: "M measure this machine" in screen_text(pilot))
+        assert "M does that in about 30 s" in screen_text(pilot)
+        await pilot.press("m")
+        await until(pilot, lambda: isinstance(app.screen, MeasureScreen))
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.screen, WhyScreen))
+        await play(pilot, Calibrated(at_ns=ms(20_000), path=stories.MODEL.path, ceilings=TWO_CORES))
+        await until(pilot, lambda: "Compared with what this machine" in screen_text(pilot))
+        assert "M measure" not in screen_text(pilot)
+
+
+@pytest.mark.parametrize("changes", [{"threads": 7}, {"measured_at": "2020-01-01T00:00:00+00:00"}], ids=str)
+async def test_what_was_measured_otherwise_or_long_ago_is_better_measured_again(changes: dict[str, Any]) -> None:
+    from msgspec.structs import replace
+
+    app = StagedApp(*stories.session_facts(), measure=nothing)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await asked(pilot, *stories.whole_answer())
+        app.played.models.append(MODEL)
+        ceilings = replace(TWO_CORES, **changes)
+        await play(pilot, Calibrated(at_ns=ms(20_000), path=stories.MODEL.path, ceilings=ceilings))
+        await pilot.press("f10")
+        await until(pilot, lambda: "M measures anew" in " ".join(screen_text(pilot).split()))
+        assert "M measure this machine" in screen_text(pilot)
+
+
+async def test_without_a_model_there_is_nothing_to_measure() -> None:
+    app = StagedApp(*stories.session_facts(), measure=nothing)
+    async with app.run_test(size=SIZE, notifications=True) as pilot:
+        await ready(pilot)
+        app.run_command("calibrate")
+        await until(pilot, lambda: "There is no model to measure with." in screen_text(pilot))
+
+
+async def test_where_nothing_can_be_measured_it_is_not_offered() -> None:
+    app = StagedApp(*stories.session_facts())
+    async with app.run_test(size=(100, 30)) as pilot:
+        await asked(pilot, *stories.whole_answer())
+        assert not is_available("calibrate", app.situation())
+        await pilot.press("f10")
+        await until(pilot, lambda: "homeai calibrate does that" in " ".join(screen_text(pilot).split()))
+        await pilot.press("m")
+        assert isinstance(app.screen, WhyScreen)
