@@ -51,8 +51,12 @@ _WORDS = (
     Slash("code", "copy_code", "file", "copying:save_code", "saves the code block in a file instead"),
     Slash("details", "details"),
     Slash("compare", "compare"),
+    Slash("why", "why"),
+    Slash("calibrate", "calibrate", also=("measure", "benchmark")),
     Slash("sessions", "sessions", also=("session", "history", "resume", "continue")),
     Slash("end", "to_end"),
+    Slash("theme", "theme", also=("themes", "colours", "colors", "colour", "color")),
+    Slash("picture", "screenshot", also=("screenshot",)),
     Slash("close", "close_chat", help="closes the chat and stops its answer"),
     Slash("quit", "quit", also=("exit", "bye", "q")),
 )  # fmt: skip
@@ -100,7 +104,7 @@ def run(app: HomeaiApp, call: Call) -> None:
     slash = _BY_WORD.get(call.word)
     if slash is None:
         hint = did_you_mean(f"/{call.word}", [f"/{word}" for word in _BY_WORD])
-        _refuse(app, f"There is no command /{call.word}{hint or '.'}")
+        _refuse(app, f"There is no command /{call.word}{hint or '. /help lists them.'}")
     elif call.argument and not slash.run:
         _refuse(app, f"/{call.word} takes nothing after it.")
     elif not is_available(slash.command, app.situation()):

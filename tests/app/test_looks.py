@@ -7,6 +7,7 @@ from rich.style import Style
 from textual.pilot import Pilot
 
 from homeai.app.main import shows_unicode
+from homeai.settings.table import THEMES
 from tests.app.stage import StagedApp, play, ready, screen_text
 from tests.metrics.stories import whole_session
 
@@ -84,3 +85,9 @@ async def test_ascii_leaves_nothing_else_on_the_screen() -> None:
 )
 def test_a_terminal_that_cannot_is_known(environ: dict[str, str], shows: bool) -> None:
     assert shows_unicode(environ) is shows
+
+
+async def test_the_settings_know_every_theme_there_is() -> None:
+    app = StagedApp(*whole_session())
+    async with app.run_test(size=(80, 24)):
+        assert sorted(THEMES) == sorted(app.available_themes)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from textual.pilot import Pilot
 
 from homeai.app import slash
-from homeai.app.commands import BY_ID, Keys
+from homeai.app.commands import BY_ID, COMMANDS, Keys
 from homeai.app.help_screen import page
 from homeai.app.librarian import Records
 from homeai.app.slash import Call
@@ -104,12 +104,22 @@ def test_every_word_runs_a_command_of_the_table() -> None:
         assert one.help or not one.argument
 
 
+def test_what_has_no_key_can_be_typed() -> None:
+    typed = {one.command for one in slash.SLASHES}
+    assert {command.id for command in COMMANDS if command.run and not command.keys} <= typed
+
+
+@pytest.mark.parametrize("typed", ["/theme", "/colours", "/themes"])
+def test_the_colours_are_found_by_every_name_people_have_for_them(typed: str) -> None:
+    assert "chooses the colours" in slash.hint(typed)
+
+
 @pytest.mark.parametrize("word", [one.word for one in slash.SLASHES])
 async def test_each_word_runs_its_command(word: str, monkeypatch: pytest.MonkeyPatch) -> None:
     ran: list[str] = []
     monkeypatch.setattr(StagedApp, "run_command", lambda _app, command: ran.append(command))
     records = Records("full", lambda _progress: pytest.fail("looked up"), lambda _path, _model: pytest.fail("opened"))
-    app = StagedApp(*stories.session_facts(), records=records)
+    app = StagedApp(*stories.session_facts(), records=records, measure=lambda *_: pytest.fail("measured"))
     async with app.run_test(size=SIZE) as pilot:
         await ready(pilot)
         await pilot.press("/", *word, "enter")

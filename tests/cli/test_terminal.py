@@ -390,3 +390,18 @@ class TestDashboard:
         assert shown.finish() == 1
         assert b'hides homeai\'s package "widgets"' in shown.seen
         assert b"\x1b" not in shown.seen
+
+
+def test_colours_that_there_are_not_end_it_before_the_screen_with_the_names_of_those_there_are(
+    terminal: Open, homeai: Homeai
+) -> None:
+    for command in ((), ("demo",), ("replay",)):
+        opened = terminal(*command, "--theme", "nope", COLUMNS="1000")
+        assert opened.finish() == 2
+        assert b"--theme takes homeai-dark, homeai-light, homeai-terminal, " in opened.seen
+        assert b"\x1b[?1049h" not in opened.seen
+    path = homeai.configure('theme = "nord-light"\n')
+    opened = terminal(COLUMNS="1000")
+    assert opened.finish() == 2
+    assert f"{path} line 1: theme takes ".encode() in opened.seen
+    assert b'Did you mean "nord"?' in opened.seen
