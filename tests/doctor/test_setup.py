@@ -10,12 +10,15 @@ from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 
+import psutil
 import pytest
 
 from homeai.doctor import install as installing
 from homeai.doctor.builds import BUILDS, Hardware, choose, command, cpu_flags, shown
 from homeai.doctor.checks import ENGINE_PACKAGE, ENGINE_VERSION
 from homeai.doctor.install import install
+from homeai.errors import HomeaiError
+from tests.engine.recorder import eventually
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -152,6 +155,26 @@ def test_a_build_that_does_not_work_is_taken_back(scratch: Path, does: str) -> N
     assert setup(scratch, "--build", "cpu", "--yes").returncode == 0, "what is back works"
 
 
+def test_what_the_package_keeps_outside_its_folder_comes_back_too(scratch: Path) -> None:
+    library = scratch / "lib" / "libllama.so"
+    library.parent.mkdir()
+    library.write_text("old")
+    (record,) = scratch.glob("llama_cpp*.dist-info/RECORD")
+    assert "lib/libllama.so," in record.read_text()
+    other = "other.txt"
+    (scratch / other).write_text("of somebody else")
+    does = (
+        f"{BREAK}; s = pathlib.Path(os.environ['SITE']); (s / 'lib/libllama.so').unlink(); "
+        "(s / 'lib/libggml-new.so').write_text('new'); r = next(s.glob('llama_cpp*.dist-info/RECORD')); "
+        "r.write_text(r.read_text() + 'lib/libggml-new.so,,\\n../../outside,,\\n')"
+    )
+    done = setup(scratch, "--build", "cpu", "--yes", does=does)
+    assert "What was installed before is back." in done.stderr
+    assert library.read_text() == "old"
+    assert not (scratch / "lib" / "libggml-new.so").exists()
+    assert (scratch / other).read_text() == "of somebody else"
+
+
 def test_a_build_that_fails_is_told_with_its_reason_and_taken_back(scratch: Path) -> None:
     before = engine(scratch)
     does = f"{LOSE}; print('CMake Error: no nvcc found'); sys.exit(1)"
@@ -160,6 +183,36 @@ def test_a_build_that_fails_is_told_with_its_reason_and_taken_back(scratch: Path
     assert "exit code 1: CMake Error: no nvcc found" in done.stderr
     assert "setup.log" in done.stderr
     assert engine(scratch) == before
+
+
+@pytest.mark.parametrize(
+    ("printed", "reason"),
+    [
+        (
+            "DEBUG Failed to reflink `a`: Operation not supported (os error 95), falling back\n"
+            "DEBUG CMake Error at /usr/share/cmake/CMakeDetermineHIPCompiler.cmake:103 (message):\n"
+            "DEBUG   Failed to find ROCm root directory.\n"
+            "DEBUG Call Stack (most recent call first):\n"
+            "DEBUG -- Configuring incomplete, errors occurred!\n"
+            "error: Failed to build `llama-cpp-python==0.3.36`\n",
+            "CMake: Failed to find ROCm root directory",
+        ),
+        (
+            "  CMake Error at CMakeLists.txt:1 (find_package):\n\n    Could not find Vulkan\n    (missing: glslc)\n\n",
+            "CMake: Could not find Vulkan (missing: glslc)",
+        ),
+        (
+            "x.cpp:1:2: error: no such thing\nninja: build stopped: subcommand failed.\n",
+            "x.cpp:1:2: error: no such thing",
+        ),
+        ("ERROR: Failed building wheel for llama-cpp-python\n", "ERROR: Failed building wheel for llama-cpp-python"),
+        ("only words\n", "only words"),
+        ("", "it printed nothing"),
+    ],
+)
+def test_the_reason_of_a_failure_is_what_the_build_said_itself(tmp_path: Path, printed: str, reason: str) -> None:
+    (tmp_path / "x.log").write_text(printed)
+    assert installing._reason(tmp_path / "x.log") == reason
 
 
 def test_a_gpu_build_that_cannot_use_one_is_taken_back(scratch: Path) -> None:
@@ -171,6 +224,67 @@ def test_a_gpu_build_that_cannot_use_one_is_taken_back(scratch: Path) -> None:
     done = setup(scratch, "--build", "vulkan", "--yes", does="", PATH=path)
     assert "The new build cannot use a GPU" in done.stderr
     assert engine(scratch) == before
+
+
+def followed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, code: str) -> list[tuple[str, float | None]]:
+    """What is told while a command runs that installs nothing."""
+    told: list[tuple[str, float | None]] = []
+    monkeypatch.setattr(installing, "_home", lambda: tmp_path)
+    with pytest.raises(HomeaiError):
+        install(
+            BUILDS["cpu"],
+            [sys.executable, "-u", "-c", code],
+            log_file=tmp_path / "log" / "x.log",
+            progress=lambda line, share: told.append((line, share)),
+        )
+    return told
+
+
+def test_the_steps_of_a_build_within_the_build_are_not_the_builds(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    lines = [
+        "DEBUG [0/2] /usr/bin/cmake -P VerifyGlobs.cmake",
+        "DEBUG [10/500] /usr/bin/g++ -DGGML_AVX2 -o CMakeFiles/ops.cpp.o -c /tmp/src/ggml-cpu/ops.cpp",
+        "DEBUG [2/2] Linking CXX executable vulkan-shaders-gen",
+        "DEBUG [500/500] Linking CXX shared library libllama.so",
+    ]
+    told = followed(monkeypatch, tmp_path, f"print({chr(10).join(lines)!r})")
+    assert told == [
+        ("[0/2] /usr/bin/cmake -P VerifyGlobs.cmake", 0.0),
+        ("compiling ops.cpp", 0.02),
+        ("[2/2] Linking CXX executable vulkan-shaders-gen", 0.02),
+        ("[500/500] Linking CXX shared library libllama.so", 1.0),
+    ]
+
+
+def test_a_step_that_takes_long_is_told_again_and_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(installing, "_TICK_S", 0.05)
+    told = followed(monkeypatch, tmp_path, "import time; print('[1/4] x'); time.sleep(0.5)")
+    assert len(told) > 3
+    assert set(told) == {("[1/4] x", 0.25)}
+
+
+def test_what_a_build_started_does_not_outlive_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(installing, "_home", lambda: tmp_path)
+    inner = "import time; time.sleep(60)"
+    code = (
+        f"import subprocess, sys; p = subprocess.Popen([sys.executable, '-c', {inner!r}]); print(p.pid, flush=True); "
+        "p.wait()"
+    )
+    started: list[int] = []
+
+    def interrupt(line: str, _share: float | None) -> None:
+        started.append(int(line))
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        install(BUILDS["cpu"], [sys.executable, "-c", code], log_file=tmp_path / "log" / "x.log", progress=interrupt)
+    assert eventually(lambda: not is_running(started[0]))
+
+
+def is_running(pid: int) -> bool:
+    return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
 
 
 def test_ctrl_c_in_the_middle_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
