@@ -55,12 +55,10 @@ def when(told: str | None, now: datetime) -> str:
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
-def session_heading(width: int, number: str = "answers") -> Content:
-    """The line above the sessions, or above the answers of one; `number` is what the number of a line is of."""
+def session_heading(width: int, words: str = "title", number: str = "answers") -> Content:
+    """The line above the sessions, or above the answers of one: what its words are, and its number is of."""
     names = (number, "wait", "tok/s")
-    line = _columns(
-        Content("  "), Content("title"), Content("model"), Content("date"), tuple(map(Content, names)), width
-    )
+    line = _columns(Content("  "), Content(words), Content("model"), Content("date"), tuple(map(Content, names)), width)
     return Content.assemble(" ", line).stylize(MUTED)
 
 

@@ -137,7 +137,7 @@ class CompareScreen(LivePage):
             if side is not None and side.recorded is None and side.answer_id not in ids:
                 self._sides[at] = None
         if self._sides == [None, None]:
-            self._sides = [_Side(answer_id) for answer_id in first_choice(answers, shown_id) or ()] or [None, None]
+            self._sides = [None if answer_id is None else _Side(answer_id) for answer_id in first_choice(ids, shown_id)]
         elif None in self._sides:
             self._side_for(self._sides.index(None), ids, shown_id)
         return self._sides
@@ -226,13 +226,12 @@ def choosable(desk: Desk, state: SessionState) -> list[_Answer]:
     return found
 
 
-def first_choice(answers: list[_Answer], shown_id: int | None) -> list[int] | None:
-    """The answer that is looked at on the right, the one before it on the left; None where there are not two."""
-    ids = [answer.answer_id for answer in answers]
+def first_choice(ids: list[int], shown_id: int | None) -> tuple[int | None, int | None]:
+    """The answer that is looked at on the right, the one before it on the left, as far as there are any."""
     if len(ids) < 2:
-        return None
+        return None, (ids[0] if ids else None)
     at = ids.index(shown_id) if shown_id in ids else len(ids) - 1
-    return [ids[at - 1], ids[at]] if at else [ids[1], ids[0]]
+    return (ids[at - 1], ids[at]) if at else (ids[1], ids[0])
 
 
 def turn_compare(app: HomeaiApp) -> None:

@@ -144,7 +144,7 @@ class PickAnswerScreen(ListScreen):
         else:
             wanted = self._typed.casefold().split()
             rows = [row for row in self._answer_rows if all(word in row.title.casefold() for word in wanted)]
-            count, name, heading = len(self._answer_rows), "answer", session_heading(width, "answer")
+            count, name, heading = len(self._answer_rows), "answer", session_heading(width, "question", "answer")
             title = on_one_line(session.entry.title) or "(no words)"
         self._show_rows(rows, self._key, heading, [self._empty_words()])
         self._show_title(title, f"{units.count(count)} {name}{'' if count == 1 else 's'}")

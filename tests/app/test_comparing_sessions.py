@@ -87,6 +87,8 @@ async def test_an_answer_of_a_recorded_session_is_chosen_by_keys(shelf: Shelf, s
         await pilot.press("f6")
         await until(pilot, lambda: "Two answers are needed." in screen_text(pilot))
         assert "Enter takes one of a recorded session." in " ".join(screen_text(pilot).split())
+        assert "▸ left  none yet" in screen_text(pilot)
+        assert "  right answer 1 of 1  “hello”" in screen_text(pilot)
         await picking(pilot)
         await pilot.press("down", "enter")
         await until(pilot, lambda: "Rainbow 2" in screen_text(pilot))
