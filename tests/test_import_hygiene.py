@@ -35,6 +35,7 @@ def loaded_after(code: str) -> set[str]:
         "homeai.cli.models",
         "homeai.cli.sessions",
         "homeai.cli.export",
+        "homeai.cli.compare",
         "homeai.export.exporting",
         "homeai.cli.calibrate",
         "homeai.cli.tune",
