@@ -15,20 +15,12 @@ from textual.command import CommandPalette
 from textual.geometry import Size
 from textual.screen import Screen
 
-from homeai.app import asking, clipboard, commands, pasting, slash, taking_up
-from homeai.app.bridge import (
-    Inbox,
-    OpenSession,
-    OpenWith,
-    SessionLike,
-    SessionOpened,
-    SessionRefused,
-    pressed_at,
-)
+from homeai.app import asking, clipboard, commands, pasting, slash
+from homeai.app.bridge import Inbox, OpenSession, OpenWith, SessionLike, SessionOpened, SessionRefused, pressed_at
 from homeai.app.chat_screen import ChatScreen
 from homeai.app.choosing import Choosing
 from homeai.app.commands import BY_ID, COMMANDS, Command, Keys, Situation
-from homeai.app.desk import Alert, Desk
+from homeai.app.desk import Desk
 from homeai.app.explaining import Explaining
 from homeai.app.hearing import Hearing
 from homeai.app.help_screen import HelpScreen
@@ -36,7 +28,7 @@ from homeai.app.history import History
 from homeai.app.librarian import Librarian, Records
 from homeai.app.looking_ahead import LookingAhead
 from homeai.app.measuring import Measure, Measuring
-from homeai.app.opening import Opening, Reopen, StartSampling
+from homeai.app.opening import Opening, StartSampling
 from homeai.app.picture import frame_of, tabs_of
 from homeai.app.replaying import Replaying
 from homeai.app.themes import dress
@@ -125,9 +117,9 @@ class HomeaiApp(App[int]):
         """Until when a second press of the key that quits counts."""
         self.session: SessionLike | None = None
         """The open session; None before there is one."""
-        self._opening = Opening(open_session, start_sampling)
+        self.opening = Opening(self, open_session, start_sampling, insist=insist)
+        """Where the session comes from, and what ends it."""
         self._clock = clock
-        self._insist = insist
         self.choosing = Choosing(self, shelf, open_with, options_of)
         """Changes of the model."""
         self.explaining = Explaining()
@@ -144,8 +136,6 @@ class HomeaiApp(App[int]):
         self._history = History(state_dir) if keep_history else None
         self.hearing = Hearing(self)
         """What the facts say on the screen."""
-        self._left: SessionLike | None = None
-        """The session before, while another one is opened in its place."""
         self.has_no_session = False
         """There is none and none will come: it was refused."""
         self.refusal: HomeaiError | None = None
@@ -161,50 +151,16 @@ class HomeaiApp(App[int]):
         """Show the screen, then open the session behind it."""
         self.push_screen(ChatScreen(self.keys, self.desk.current.number, self._submit, slash.complete))
         self.set_interval(TICK_S, self._tick)
-        self.call_after_refresh(self._start_opening)
+        self.call_after_refresh(self.opening.start)
         self.call_after_refresh(self._load_history)
         if self._unknown_theme is not None:
             names = ", ".join(sorted(self.available_themes))
             self.notify(f"There is no theme {on_one_line(self._unknown_theme)}. There are: {names}.", markup=False)
 
-    def open_session_with(self, open_session: OpenSession) -> None:
-        """Open a session where none could be opened before."""
-        self.has_no_session = self._insist = False
-        self.desk.alert = None
-        self._start_opening(open_session)
-        self.redraw()
-
-    def _start_opening(self, open_session: OpenSession | None = None) -> None:
-        self._opening.start(
-            self.hearing.inbox.put,
-            open_session=open_session,
-            opened=lambda session: self.post_message(SessionOpened(session)),
-            refused=lambda error: self.post_message(SessionRefused(error)),
-            crashed=lambda error: self.call_later(partial(self._handle_exception, error)),
-        )
-
-    def change_session(self, reopen: Reopen) -> None:
-        """Open another session in the place of this one, whose chats go when it is there; stop its answers first."""
-        inbox = Inbox()
-
-        def take(session: SessionLike) -> None:
-            self.hear_again(inbox)  # what the session before still says is heard by nobody
-            self._take_session(SessionOpened(session))
-
-        self._left, self.session = self.session, None
-        self._opening.change(
-            inbox.put,
-            reopen,
-            opened=lambda session: self.call_later(take, session),
-            refused=lambda error: self.post_message(SessionRefused(error)),
-            crashed=lambda error: self.call_later(partial(self._handle_exception, error)),
-        )
-        self.redraw()
-
     def close_session(self) -> None:
         """End the probes and the engine, at most about three seconds; safe to call twice, also without a session."""
         self.measuring.close()
-        self._opening.close()
+        self.opening.close()
         if self.librarian is not None:
             self.librarian.close()
         if self._history is not None:
@@ -212,35 +168,11 @@ class HomeaiApp(App[int]):
 
     @on(SessionOpened)
     def _take_session(self, message: SessionOpened) -> None:
-        self.session, self._left = message.session, None
-        self.has_no_session = False
-        if self.replaying is not None:
-            self.replaying.begin()
-        elif message.session.state.answers:
-            taking_up.show_chats(self, message.session)
-        self._opening.measure(message.session)
-        self.choosing.go_on()
-        asking.ask_waiting(self, message.session)
+        self.opening.take(message.session)
 
     @on(SessionRefused)
     def _tell_refusal(self, message: SessionRefused) -> None:
-        if self._insist:
-            self.refusal = message.error
-            status = int(message.error.exit_code)
-            self.exit(status, return_code=status)
-            return
-        if self._left is not None:
-            self.session, self._left = self._left, None
-            asking.ask_waiting(self, self.session)
-            self.desk.current.alert = Alert(message.error.fault)
-            self.redraw()
-            return
-        self.has_no_session = True
-        self.desk.alert = Alert(message.error.fault)
-        for chat in self.desk:
-            asking.give_back(self, chat)
-        self.choosing.go_on()
-        self.redraw()
+        self.opening.refuse(message.error)
 
     def tell(self, error: HomeaiError) -> None:
         """Say in a passing note what cannot be, and why."""

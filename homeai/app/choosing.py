@@ -94,7 +94,7 @@ class Choosing:
             except HomeaiError as error:
                 app.tell(error)
         elif app.has_no_session and self._open_with is not None:
-            app.open_session_with(partial(self._open_with, model))
+            app.opening.start_with(partial(self._open_with, model))
         else:
             return
         self._wanted = None

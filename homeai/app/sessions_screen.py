@@ -183,7 +183,7 @@ class SessionsScreen(ListScreen):
         else:
             session = self.app.session
             model = None if session is None else session.model
-            self.app.change_session(self._records.reopen(entry.path, model))
+            self.app.opening.change(self._records.reopen(entry.path, model))
             self.dismiss()
 
     def _rename(self, entry: Entry, title: str) -> None:

@@ -188,7 +188,7 @@ async def test_before_the_session_is_there_the_question_comes_back_into_the_box(
     app = HomeaiApp(slow_opener(gate, refuse), sampler=Sampler(temperature=0.0))
     try:
         async with app.run_test(size=SIZE, notifications=True) as pilot:
-            await until(pilot, lambda: app._opening.has_started)
+            await until(pilot, lambda: app.opening.has_started)
             await pilot.press("/", "/", "n", "e", "w", "enter")
             await until(pilot, lambda: "  /new" in screen_text(pilot))
             await pilot.press(key, key)

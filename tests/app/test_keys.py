@@ -292,7 +292,7 @@ async def test_a_question_before_the_session_is_there_waits_with_its_own_stamp()
     gate = threading.Event()
     app = StagedApp(open_session=slow_opener(gate, lambda: None))
     async with app.run_test(size=SIZE, notifications=True) as pilot:
-        await until(pilot, lambda: app._opening.has_started)
+        await until(pilot, lambda: app.opening.has_started)
         app._clock = now_ns
         await pilot.press("x", "enter")
         pressed_before = now_ns()
@@ -311,7 +311,7 @@ async def test_a_question_at_an_odd_moment_of_the_start_waits_too(moment: str, m
     app = StagedApp()
     held: list[object] = []
     if moment == "before the opener starts":
-        monkeypatch.setattr(app, "_start_opening", lambda: held.append(None))
+        monkeypatch.setattr(app.opening, "start", lambda: held.append(None))
     else:
         post = app.post_message
 
@@ -330,7 +330,7 @@ async def test_a_question_at_an_odd_moment_of_the_start_waits_too(moment: str, m
         if isinstance(held[0], SessionOpened):
             app.post_message(held[0])
         else:
-            app._start_opening()
+            app.opening.start()
         await until(pilot, lambda: app.stage is not None and app.stage.asked)
         assert app.played.asked[0].prompt == "x"
 
@@ -339,7 +339,7 @@ async def test_esc_takes_a_waiting_question_back() -> None:
     gate = threading.Event()
     app = StagedApp(open_session=slow_opener(gate, lambda: None))
     async with app.run_test(size=SIZE, notifications=True) as pilot:
-        await until(pilot, lambda: app._opening.has_started)
+        await until(pilot, lambda: app.opening.has_started)
         await pilot.press("x", "enter", "escape")
         gate.set()
         await until(pilot, lambda: app.session is not None)
@@ -356,7 +356,7 @@ async def test_without_a_model_the_screen_says_so_and_gives_the_question_back() 
 
     app = StagedApp(open_session=slow_opener(gate, refuse))
     async with app.run_test(size=SIZE, notifications=True) as pilot:
-        await until(pilot, lambda: app._opening.has_started)
+        await until(pilot, lambda: app.opening.has_started)
         await pilot.press("x", "enter")
         gate.set()
         await until(pilot, lambda: "There is no model." in screen_text(pilot))

@@ -64,7 +64,7 @@ async def test_drafts_of_other_tabs_outlive_a_change_of_session(tmp_path: Path) 
     async with app.run_test(size=SIZE, notifications=True) as pilot:
         await ready(pilot)
         await pilot.press("q", "enter", *"other", "ctrl+n", *"mine")
-        app.change_session(shelf.reopened(path, None))
+        app.opening.change(shelf.reopened(path, None))
         await until(pilot, lambda: f"{UP_BRINGS} question." in screen_text(pilot))
         prompt = app.chat_screen.prompt
         assert prompt.text == "mine"
@@ -74,7 +74,7 @@ async def test_drafts_of_other_tabs_outlive_a_change_of_session(tmp_path: Path) 
 
 def _never(app: StagedApp) -> Reopen:
     """Begins to open a session, so that questions wait; the test refuses it."""
-    app._left, app.session = app.session, None
+    app.opening.leave()
     return None  # type: ignore[return-value]
 
 

@@ -179,7 +179,7 @@ async def test_a_session_is_gone_on_with_though_several_chats_are_open(shelf: Sh
         await play(pilot, *whole_answer())
         await pilot.press("b", "ctrl+n", "c", *over)
         await pilot.pause(0.3)
-        app.change_session(shelf.reopened(records_of(shelf.data / "sessions")[0], None))
+        app.opening.change(shelf.reopened(records_of(shelf.data / "sessions")[0], None))
         # A screen that others lie over is not laid out: it draws what was taken away from it.
         for number in range(30):
             if over and number == 10:
