@@ -46,7 +46,12 @@ def ceilings() -> Ceilings:
     return found
 
 
-def first_of(explanation: Explanation, injection: Injection) -> str:
+HARMLESS = "no harm done"
+
+
+def first_of(explanation: Explanation | None, injection: Injection) -> str:
+    if explanation is None:
+        return HARMLESS
     ranked = getattr(explanation, injection.subject)
     return ranked[0].id if ranked else "nothing"
 
@@ -61,12 +66,12 @@ def test_the_injected_cause_is_named_first(ceilings: Ceilings, tmp_path: Path) -
         for repeat in range(REPEATS):
             explanation = injection.run(ceilings, tmp_path, 1000 + repeat)
             named[first_of(explanation, injection)] += 1
-            if first_of(explanation, injection) != injection.expected:
+            if explanation is not None and first_of(explanation, injection) != injection.expected:
                 ranked = getattr(explanation, injection.subject)
                 tell(f"missed: {injection.name}", "; ".join(f"{each.id}: {each.words}" for each in ranked) or "nothing")
         rows.append((injection.name, injection.expected, named))
         hits += named[injection.expected]
-        runs += sum(named.values())
+        runs += sum(named.values()) - named[HARMLESS]
     print("\n\n  cause                                 expected first      found first")
     for name, expected, named in rows:
         print(f"  {name:<38}{expected:<20}{', '.join(f'{rule} x{n}' for rule, n in named.most_common())}")
