@@ -56,7 +56,7 @@ async def test_every_command_is_reached_by_its_keys_and_by_the_palette(monkeypat
     async def note(_app: object, run: str) -> None:
         ran.append(run)
 
-    app = StagedApp(*stories.session_facts())
+    app = StagedApp(*stories.session_facts(), measure=lambda *_: pytest.fail("measured"))
     async with app.run_test(size=SIZE) as pilot:
         await ready(pilot)
         app.desk.open()

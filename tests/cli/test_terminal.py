@@ -400,7 +400,7 @@ def test_colours_that_there_are_not_end_it_before_the_screen_with_the_names_of_t
         assert opened.finish() == 2
         assert b"--theme takes homeai-dark, homeai-light, homeai-terminal, " in opened.seen
         assert b"\x1b[?1049h" not in opened.seen
-    path = homeai.configure('theme = "nord-light"\n')
+    path = homeai.configure('theme = "nordd"\n')
     opened = terminal(COLUMNS="1000")
     assert opened.finish() == 2
     assert f"{path} line 1: theme takes ".encode() in opened.seen
