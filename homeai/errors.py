@@ -102,6 +102,12 @@ def exit_code_of(fault: Fault) -> ExitCode:
     return _EXIT_CODES.get(fault.code, ExitCode.FAILURE)
 
 
+def engine_error(fault: Fault) -> EngineError | BrokenModelError:
+    """Return the error for a fault of an engine, or of the file that it could not load."""
+    kind = BrokenModelError if exit_code_of(fault) is ExitCode.BROKEN_MODEL else EngineError
+    return kind(fault.message, code=fault.code, help=fault.help, detail=fault.detail)
+
+
 def reason_of(problem: BaseException) -> str:
     """What an operating system says, without its number and the name that the sentence around it has already."""
     if isinstance(problem, OSError) and problem.strerror:

@@ -16,7 +16,7 @@ from statistics import median
 from typing import TypeVar
 
 from homeai.clock import now_ns, wall_clock
-from homeai.errors import BrokenModelError, EngineError, ExitCode, exit_code_of
+from homeai.errors import engine_error
 from homeai.events import (
     AnyFact,
     Ceilings,
@@ -265,9 +265,9 @@ class _Bench:
             if isinstance(fact, kind):
                 return fact
             if isinstance(fact, LoadFailed):
-                raise _problem(fact.fault)
+                raise engine_error(fact.fault)
             if isinstance(fact, EngineEnded):
-                raise _problem(fact.fault or Fault(code="engine_died", message="The engine was ended."))
+                raise engine_error(fact.fault or Fault(code="engine_died", message="The engine was ended."))
 
     def _left_ns(self) -> int:
         return self._budget_ns - self._passed_ns()
@@ -315,8 +315,3 @@ def meaning(found: Ceilings, loaded: LoadEnded) -> list[str]:
             f"{size(shape.weight_bytes)} and uses {percent(used)} of that: memory {bound} how fast this model writes."
         )
     return lines
-
-
-def _problem(fault: Fault) -> EngineError | BrokenModelError:
-    kind = BrokenModelError if exit_code_of(fault) is ExitCode.BROKEN_MODEL else EngineError
-    return kind(fault.message, code=fault.code, help=fault.help, detail=fault.detail)

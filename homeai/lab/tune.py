@@ -16,7 +16,7 @@ from itertools import cycle, islice
 from pathlib import Path
 
 from homeai.clock import now_ns
-from homeai.errors import BrokenModelError, EngineError, ExitCode, exit_code_of
+from homeai.errors import engine_error
 from homeai.events import Fault, LoadEnded, Sampler
 from homeai.lab.comparing import (
     FEWEST_TRIALS,
@@ -195,9 +195,7 @@ class _Bench:
                 run = self._run(words, output, self._budget_s)
             self._typical_s = run.trial.answer_s
         except _FaultError as problem:
-            fault = problem.fault
-            kind = BrokenModelError if exit_code_of(fault) is ExitCode.BROKEN_MODEL else EngineError
-            raise kind(fault.message, code=fault.code, help=fault.help, detail=fault.detail) from None
+            raise engine_error(problem.fault) from None
         assert run.answer.evaluated is not None
         self._overhead_s = run.overhead_s
         self._extra_tokens = max(run.answer.evaluated - words, 0)
