@@ -37,7 +37,7 @@ async def test_the_shown_answer_stands_beside_the_one_before() -> None:
         await three_answers(pilot)
         await pilot.press("f7")  # back to the first chat
         await pilot.press("f6")
-        await until(pilot, lambda: "difference" in screen_text(pilot))
+        await until(pilot, lambda: "difference" in screen_text(pilot) and "median gap" in screen_text(pilot))
         assert "▸ left  chat 1, answer 1 of 2  “question1”" in screen_text(pilot)
         assert "  right chat 1, answer 2 of 2  “question2”" in screen_text(pilot)
         assert line_of(pilot, "median gap") == ["median", "gap", "66.0", "ms", "33.0", "ms", "-33.0", "ms", "×0.500"]
@@ -116,7 +116,7 @@ async def test_a_small_window_keeps_both_values_of_a_figure() -> None:
     async with app.run_test(size=(40, 10)) as pilot:
         await three_answers(pilot)
         await pilot.press("f6")
-        await until(pilot, lambda: "left" in screen_text(pilot))
+        await until(pilot, lambda: "left" in screen_text(pilot) and "reading" in screen_text(pilot))
         assert line_of(pilot, "reading") == ["reading", "261", "tok/s", "261", "tok/s"]
         await pilot.press("end")
         await until(pilot, lambda: "repeat" in screen_text(pilot))

@@ -105,6 +105,7 @@ async def test_an_answer_of_a_recorded_session_is_chosen_by_keys(shelf: Shelf, s
         flash = next(row for group in rows for row in group.rows if row.left.path == "engine.flash_attention")
         assert (flash.left.words, flash.right.words) == ("off", "on")
         await pilot.press("home")
+        await until(pilot, lambda: "writing" in screen_text(pilot))
         writing = next(row for group in rows for row in group.rows if row.left.path == "rates.decode_tps")
         expected = [*writing.left.words.split(), *writing.right.words.split()]
         assert line_of(pilot, "writing")[1:5] == expected == ["47.6", "tok/s", "15.2", "tok/s"]
