@@ -11,6 +11,7 @@ from homeai.events import AnyFact, Divergence
 from homeai.explain import explain
 from homeai.explain.rules import rules
 from homeai.metrics.fold import fold, fold_all
+from homeai.metrics.quantities import ttft
 from homeai.metrics.state import SessionState
 from tests.explain.scenes import ID, TWO_CORES, ms, session, slow_step
 from tests.metrics import stories
@@ -49,8 +50,6 @@ def check_sums(state: SessionState, answer_id: int) -> None:
         if costs and finding.cost_ns is not None:
             assert sum(costs) == finding.cost_ns
     if explanation.wait_sum:
-        from homeai.metrics.quantities import ttft
-
         total = ttft.METRIC.compute(state.answers[answer_id]).value
         assert sum(term.cost_ns or 0 for term in explanation.wait_sum) == total
 

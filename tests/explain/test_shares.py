@@ -14,7 +14,7 @@ from homeai.explain.finding import Finding
 from homeai.metrics.fold import fold_all
 from homeai.metrics.state import SessionState
 from tests.explain.scenes import ID, TWO_CORES, cpu_samples, ms, session, slow_step
-from tests.explain.test_explanation import STORIES
+from tests.explain.test_explanation import STORIES, check_sums
 from tests.explain.test_rules import CASES
 
 SCENES = [case for rule in CASES.values() for case in (rule[0], *rule[1], *rule[2])]
@@ -38,9 +38,7 @@ def check_shares(state: SessionState, answer_id: int) -> None:
     slower = next((each for each in explanation.machine if each.id == "slower_than_usual"), None)
     named = tuple(each for each in explanation.stream if each.kind == "alarm")
     assert slower is None or costs((*named, slower)) <= decode_ns
-    for finding in explanation.findings:
-        told = [term.cost_ns for term in finding.terms if term.cost_ns is not None]
-        assert not told or finding.cost_ns is None or sum(told) == finding.cost_ns
+    check_sums(state, answer_id)
 
 
 @pytest.mark.parametrize("number", range(len(SCENES)))
