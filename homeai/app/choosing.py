@@ -153,7 +153,9 @@ class Choosing:
         """The fault, and where another model would help the key that leads to one."""
         if self._make_shelf is None or not (fault.code in _CHOICE_HELPS or fault == self.failure):
             return fault
-        return replace(fault, help=f"{self.way_out} {fault.help}".strip())
+        # Here nobody has to start again with a flag.
+        help = fault.help if self.options_of is None else fault.help.replace("--context ", "/context ")
+        return replace(fault, help=f"{self.way_out} {help}".strip())
 
 
 def use_named(app: HomeaiApp, name: str) -> None:

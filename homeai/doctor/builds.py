@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
+from homeai.doctor import packages
 from homeai.doctor.checks import ENGINE_PACKAGE, ENGINE_VERSION
 
 BuildId = Literal["cuda", "rocm", "metal", "vulkan", "cpu", "cpu-native", "cpu-old"]
@@ -120,21 +121,17 @@ def choose(hardware: Hardware, which: Callable[[str], str | None] = shutil.which
     return Choice(BUILDS["cpu-native"], "it uses all that this processor can do", note)
 
 
-def command(python: str = sys.executable, which: Callable[[str], str | None] = shutil.which) -> list[str] | None:
+def command(python: str = sys.executable) -> list[str] | None:
     """The command that compiles and installs the engine's package; None where no installer is there."""
-    wanted = f"{ENGINE_PACKAGE}=={ENGINE_VERSION}"
-    only = ["--no-deps", "--no-binary", ENGINE_PACKAGE]
-    if find_spec("pip") is not None:
-        return [python, "-m", "pip", "install", "-v", "--force-reinstall", "--no-cache-dir", *only, wanted]
-    uv = which("uv")
-    if uv is not None:
-        own = ["--reinstall-package", ENGINE_PACKAGE, "--no-cache"]
-        return [uv, "pip", "install", "-v", "--python", python, *own, *only, wanted]
-    return None
+    wanted = ("--no-deps", "--no-binary", ENGINE_PACKAGE, f"{ENGINE_PACKAGE}=={ENGINE_VERSION}")
+    own: tuple[str, ...] = ("--force-reinstall", "--no-cache-dir")
+    if find_spec("pip") is None:
+        own = ("--reinstall-package", ENGINE_PACKAGE, "--no-cache")
+    return packages.command("install", "-v", *own, *wanted, python=python)
 
 
 def shown(build: Build, words: Sequence[str]) -> str:
     """The whole command as one would type it."""
     if os.name == "posix":
-        return f"CMAKE_ARGS={shlex.quote(build.cmake)} {shlex.join(words)}"
-    return f'set "CMAKE_ARGS={build.cmake}" && ' + " ".join(f'"{word}"' if " " in word else word for word in words)
+        return f"CMAKE_ARGS={shlex.quote(build.cmake)} {packages.typed(words)}"
+    return f'set "CMAKE_ARGS={build.cmake}" && {packages.typed(words)}'

@@ -9,7 +9,6 @@ import os
 import re
 import shlex
 import shutil
-import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from importlib import metadata
@@ -17,6 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import homeai
+from homeai.doctor.packages import to_type
 from homeai.doctor.report import Check, Status
 from homeai.doctor.selftest import SelfTest
 from homeai.events import Device, Fault
@@ -46,8 +46,7 @@ def packages(versions: Mapping[str, str | None]) -> Iterator[Check]:
         message = f"{ENGINE_PACKAGE} is {engine}; homeai needs {ENGINE_VERSION} exactly."
         yield Check("packages", "fail", message, "homeai setup")
     if missing:
-        names = " ".join(missing)
-        yield Check("packages", "fail", f"Not installed: {', '.join(missing)}.", f"{_python()} -m pip install {names}")
+        yield Check("packages", "fail", f"Not installed: {', '.join(missing)}.", to_type("install", *missing))
     if engine == ENGINE_VERSION and not missing:
         yield Check("packages", "ok", f"The packages are complete; {ENGINE_PACKAGE} {engine}.")
 
@@ -63,14 +62,14 @@ def shadowed(names: tuple[str, ...] = ("widgets", "probes")) -> Check:
         if origin is None:
             message, fix = (
                 f'The package "{name}" of homeai is missing.',
-                f"{_python()} -m pip install --force-reinstall --no-deps homeai",
+                to_type("install", "--force-reinstall", "--no-deps", "homeai"),
             )
         else:
             message = f'{_shown(origin.parent)} hides homeai\'s own package "{name}".'
             owners = metadata.packages_distributions().get(name, [])
             others = [owner for owner in owners if owner.lower() != "homeai"]
             fix = (
-                f"{_python()} -m pip uninstall {others[0]}"
+                to_type("uninstall", others[0])
                 if others
                 else f"mv {_quoted(origin.parent)} {_quoted(origin.parent)}-other"
             )
@@ -166,7 +165,7 @@ def model(room: Room | None = None) -> Check:
     from homeai.errors import HomeaiError
     from homeai.models.choose import resolve_model
     from homeai.models.fit import STEP, estimate, needed, shortage
-    from homeai.models.starter import HOW_TO_GET, find_starter
+    from homeai.models.starter import REQUIREMENT, find_starter
     from homeai.places import state_dir
     from homeai.settings import load
 
@@ -176,7 +175,7 @@ def model(room: Room | None = None) -> Check:
             found.value("model"), folders=tuple(map(Path, found.value("folders"))), state_dir=state_dir()
         )
     except HomeaiError as problem:
-        fix = HOW_TO_GET.partition("with: ")[2].partition(" (")[0] if find_starter() is None else "homeai models"
+        fix = to_type("install", REQUIREMENT, "--no-deps") if find_starter() is None else "homeai models"
         return Check("model", "warn", f"There is no model to begin with: {problem.message}", fix)
     message = f"Model: {chosen.name} ({size(chosen.size_bytes)})"
     if chosen.plan is None or room is None:
@@ -279,7 +278,7 @@ def _engine_fix(fault: Fault | None) -> str:
         return "homeai setup"
     missing = _MISSING.search(fault.message)
     if missing and missing[1] != "llama_cpp":
-        return f"{_python()} -m pip install {missing[1]}"
+        return to_type("install", missing[1])
     return "homeai setup" if fault.code in ("engine_import", "engine_died") or not fault.help else fault.help
 
 
@@ -300,10 +299,6 @@ def _with_last_words(message: str, tail: str) -> str:
 
 def _nearest_existing(path: Path) -> Path:
     return next((each for each in (path, *path.parents) if each.exists()), Path(path.anchor or "."))
-
-
-def _python() -> str:
-    return _quoted(Path(sys.executable))
 
 
 def _quoted(path: Path) -> str:

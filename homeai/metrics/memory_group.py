@@ -11,7 +11,6 @@ from homeai.metrics.state import AnswerState
 from homeai.units import size
 
 _NAMES = {"CPU": "main memory", "GPU": "GPU"}
-_UNKNOWN = "the model's header does not tell what it takes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,35 +54,28 @@ def memory_words(engine: EngineFacts) -> str:
 
 
 def memory_group(answer: AnswerState) -> Group | None:
-    """Return the group; None before a model was loaded for the answer."""
-    if answer.load is None:
-        return None
+    """Return the group; None where nothing was expected: before a load, or of a model whose header does not tell."""
+    places = taken(answer.load.ended.engine) if answer.load is not None else ()
     figures: list[Figure] = []
-    for place in taken(answer.load.ended.engine) or (None,):
-        name = "CPU" if place is None else place.name
-        label, path, lost = _NAMES.get(name, name), f"memory.{name}", "" if place is not None else _UNKNOWN
-        expected = None if place is None else place.bytes_expected
-        held = None if place is None else place.bytes_taken
-        error = None if place is None else place.error
+    for place in places:
+        label, path = _NAMES.get(place.name, place.name), f"memory.{place.name}"
+        error, lost = place.error, "" if place.bytes_taken else "the engine did not say"
         figures += [
-            Figure(f"{path}.expected_bytes", f"{label}, expected", expected, "bytes", _help(place), missing=lost,
+            Figure(f"{path}.expected_bytes", f"{label}, expected", place.bytes_expected, "bytes", _help(place),
                    basis="estimated"),
-            Figure(f"{path}.taken_bytes", f"{label}, taken", held, "bytes", "By the engine's own report.",
-                   missing=lost),
+            Figure(f"{path}.taken_bytes", f"{label}, taken", place.bytes_taken or None, "bytes",
+                   "By the engine's own report after the load.", missing=lost),
             Figure(f"{path}.error", f"{label}, off by", None if error is None else f"{error * 100:+.1f} %", "words",
-                   "What was expected, over what it took, less one: above 0 too much was expected.",
-                   missing="" if error is not None else lost or "the engine did not say"),
+                   "What was expected, over what it took, less one: above 0 too much was expected.", missing=lost),
         ]  # fmt: skip
-    return Group("memory", "the memory that it takes", tuple(figures))
+    return Group("memory", "the memory that it takes", tuple(figures)) if figures else None
 
 
-def _help(place: Taken | None) -> str:
-    words = "Worked out before the load, from the file's header and the settings"
-    if place is None:
-        return f"{words}."
+def _help(place: Taken) -> str:
     parts = (
         ("weights", place.expected.model_bytes),
         ("cache", place.expected.kv_bytes),
         ("work", place.expected.compute_bytes),
     )
-    return f"{words}: {', '.join(f'{what} {size(number)}' for what, number in parts if number is not None)}."
+    told = ", ".join(f"{what} {size(number)}" for what, number in parts if number is not None)
+    return f"Worked out before the load, from the file's header and the settings: {told}."

