@@ -27,7 +27,7 @@ class WhyScreen(LivePage):
     """The explanation of the answer that the chat screen shows the figures of."""
 
     COMMAND = "why"
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("m", "measure", "Measure this machine", show=False)]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("m,M", "measure", "Measure this machine", show=False)]
     _settled: tuple[object, int, str] | None = None
     """The explanation, the width and what was said of the machine, of what stands there."""
 
