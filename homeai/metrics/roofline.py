@@ -218,8 +218,7 @@ def best_tokens_per_s(ceilings: Ceilings) -> float | None:
 
 
 def _on_lines(points: Sequence[tuple[int, float]], at: float) -> float:
-    """The value at a place, on the lines between points in their order; before the first that one's, behind the last
-    along the last line."""
+    """The value on the lines between points in their order; that of the first before it, along the last line behind."""
     before = [point for point in points if point[0] <= at][-2:]
     after = [point for point in points if point[0] > at][:1]
     if not before or len(points) == 1:
@@ -229,8 +228,7 @@ def _on_lines(points: Sequence[tuple[int, float]], at: float) -> float:
 
 
 def _depth_ns(ceilings: Ceilings, tokens: int) -> float:
-    """What one more token of context adds to a step of so many tokens: between the measured sizes on a line, beyond
-    them in proportion."""
+    """What a token of context adds to a step: on lines between the measured sizes, beyond them in proportion."""
     flat = sorted((step.tokens, step.took_ns) for step in ceilings.steps if step.depth == 0)
     deepest = {step.tokens: step for step in sorted(ceilings.steps, key=lambda step: step.depth) if step.depth}
     if not flat or not deepest:

@@ -24,6 +24,15 @@ def engine_word(state: SessionState) -> EngineWord:
     return "reading" if phases else "ready"
 
 
+def computes_on_every_core(state: SessionState) -> bool:
+    """Whether whatever else this machine does now takes time from the engine: all cores are its threads'."""
+    loaded = state.load.loaded
+    if loaded is None or engine_word(state) not in ("reading", "writing"):
+        return False
+    engine = loaded.ended.engine
+    return not engine.layers_offloaded and bool(engine.cores) and (engine.threads or 0) >= (engine.cores or 0)
+
+
 def lately(probe: ProbeState, name: str, steps: int, step_ns: int) -> tuple[float | None, ...]:
     """Return the mean of a probe's value in each of the last steps, oldest first; None where it told nothing.
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from homeai.events import AnyFact, EngineEnded, LoadFailed, Sample
 from homeai.metrics.fold import fold_all
-from homeai.metrics.status import EngineWord, engine_word, lately
+from homeai.metrics.status import EngineWord, computes_on_every_core, engine_word, lately
 from tests.metrics import stories
 from tests.metrics.stories import ms
 
@@ -37,6 +38,31 @@ SECOND = [stories.submitted(2000, 2), *stories.prompt_facts(2)[1:4]]
 )
 def test_the_engine_is_in_one_state_at_a_time(facts: list[AnyFact], word: EngineWord) -> None:
     assert engine_word(fold_all(facts)) == word
+
+
+def on(**changes: int) -> list[AnyFact]:
+    """A session whose engine runs so, up to a few tokens of an answer."""
+    loaded = replace(stories.LOAD_ENDED, engine=replace(stories.ENGINE, **changes))
+    writing = [*stories.prompt_facts(), *stories.writing_facts()[:4]]
+    return [*(loaded if fact == stories.LOAD_ENDED else fact for fact in SESSION), *writing]
+
+
+@pytest.mark.parametrize(
+    ("facts", "takes_all"),
+    [
+        (on(threads=2, cores=2), True),
+        (on(threads=4, cores=2), True),
+        (on(threads=1, cores=2), False),
+        (on(threads=2, cores=2, layers_offloaded=31), False),
+        (on(threads=2), False),
+        ([*on(threads=2, cores=2), stories.ended(5000)], False),
+        ([stories.SESSION], False),
+    ],
+)
+def test_all_cores_are_the_engine_s_while_it_computes_with_as_many_threads(
+    facts: list[AnyFact], takes_all: bool
+) -> None:
+    assert computes_on_every_core(fold_all(facts)) == takes_all
 
 
 def sample(at_ms: float, **values: float) -> Sample:
