@@ -32,7 +32,7 @@ def too_long(messages: Sequence[Message], tokens: int, context: int, trained: in
     if trained and not most:
         helps.append("it is the most that this model takes")
     elif most and own > most:
-        helps.append(f"this model takes at most {count(most)} (homeai started again with --context {most})")
+        helps.append(f"this model takes at most {count(most)} (--context {most}, in the dashboard /context {most})")
     else:
         helps.append(_larger(tokens, most))
     return ContextError(what, code="context_full", help="; ".join(helps) + ".")
@@ -41,7 +41,8 @@ def too_long(messages: Sequence[Message], tokens: int, context: int, trained: in
 def _larger(tokens: int, most: int) -> str:
     wanted = 1 << (tokens + ROOM - 1).bit_length()
     if not most:
-        return f"or end homeai and start it again with a larger context: --context {wanted}"
+        return f"or take a larger context: --context {wanted}, in the dashboard /context {wanted}"
     if wanted < most:
-        return f"or end homeai and start it again with --context {wanted} (this model takes up to {count(most)})"
-    return f"or end homeai and start it again with --context {most}, the most that this model takes"
+        taken = f"this model takes up to {count(most)}"
+        return f"or take a larger context: --context {wanted}, in the dashboard /context {wanted} ({taken})"
+    return f"or take the largest context of this model: --context {most}, in the dashboard /context {most}"

@@ -51,10 +51,10 @@ def _help(context: AnswerContext, refused: bool) -> str:
         return ended.fault.help
     most = model.context_trained if model is not None else None
     if tokenised is None or not most:
-        return "A new chat, or homeai started again with a larger --context."
+        return "A new chat, or a larger context: --context N, in the dashboard /context N."
     if most <= tokenised.context:
         return "A new chat: this model takes no larger context."
-    return f"A new chat, or homeai started again with a larger --context: this model takes up to {most}."
+    return f"A new chat, or a larger context, up to {most}: --context N, in the dashboard /context N."
 
 
 RULE = Rule("cut_by_context", "answer", "Prompt and answer together did not fit into the context.", _find)
