@@ -248,7 +248,7 @@ class HomeaiApp(App[int]):
 
     def _tick(self) -> None:
         session = self.session
-        if session is None:
+        if session is None or not self.has_screen:
             return
         self.choosing.go_on()
         self.measuring.go_on()
@@ -287,6 +287,11 @@ class HomeaiApp(App[int]):
     def at_ns(self) -> int:
         """Now, by the clock of the figures."""
         return self._clock()
+
+    @property
+    def has_screen(self) -> bool:
+        """Whether the main screen is there; at the end it goes before the last timers do."""
+        return any(isinstance(screen, ChatScreen) for screen in self.screen_stack)
 
     @property
     def chat_screen(self) -> ChatScreen:

@@ -50,7 +50,7 @@ class LookingAhead:
 
         self._pending, self._looked_at_s = False, monotonic()
         app = self._app
-        if app.session is None or not self._may_say():
+        if app.session is None or not app.has_screen or not self._may_say():
             return
         chat, state = app.desk.current, app.session.state
         ended = sum(answer.ended is not None for answer in state.answers.values())

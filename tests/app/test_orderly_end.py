@@ -17,8 +17,9 @@ from homeai.app import aside
 from homeai.app.aside import Aside
 from homeai.app.librarian import Librarian, Records
 from homeai.errors import HomeaiError
+from homeai.events import Notice
 from homeai.journal.library import Library
-from tests.app.stage import StagedApp
+from tests.app.stage import StagedApp, ready
 from tests.app.test_in_a_terminal import Terminal, environ
 from tests.journal.records import session, written
 from tests.metrics import stories
@@ -111,3 +112,15 @@ def test_a_disk_that_does_not_answer_holds_up_no_end(environ: dict[str, str]) ->
         terminal.assert_restored()
     finally:
         terminal.close()
+
+
+async def test_what_comes_due_when_the_screens_are_gone_is_no_crash() -> None:
+    app = StagedApp(*stories.session_facts())
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        await pilot.press("h", "i")
+    assert not app.screen_stack
+    app._looking_ahead._look()
+    app.played.play(Notice(at_ns=1, code="late", message="Too late."))
+    app._tick()
+    assert app.crash is None
