@@ -23,13 +23,12 @@ from homeai.app.commands import BY_ID, COMMANDS, Command, Keys, Situation
 from homeai.app.desk import Desk
 from homeai.app.explaining import Explaining
 from homeai.app.hearing import Hearing
-from homeai.app.help_screen import HelpScreen
 from homeai.app.history import History
 from homeai.app.librarian import Librarian, Records
 from homeai.app.looking_ahead import LookingAhead
 from homeai.app.measuring import Measure, Measuring
 from homeai.app.opening import Opening, StartSampling
-from homeai.app.picture import frame_of, tabs_of
+from homeai.app.picture import frame_of, situation_of, tabs_of
 from homeai.app.replaying import Replaying
 from homeai.app.themes import dress
 from homeai.clock import now_ns
@@ -38,7 +37,7 @@ from homeai.events import Sampler
 from homeai.metrics.state import SessionState
 from homeai.metrics.status import computes_on_every_core
 from homeai.places import state_dir
-from homeai.platform.jobs import can_suspend_job, suspend_job
+from homeai.platform.jobs import suspend_job
 from homeai.targets import USUAL_TARGETS, Targets
 from widgets.foreign import on_one_line
 from widgets.prompt import Prompt
@@ -300,20 +299,7 @@ class HomeaiApp(App[int]):
 
     def situation(self, screen: Screen[Any] | None = None) -> Situation:
         """What the availability of commands depends on, as it is now; on the top screen, if none is given."""
-        chat, screen = self.desk.current, screen or self.screen
-        return Situation(
-            on_chat=isinstance(screen, ChatScreen),
-            on_help=isinstance(screen, HelpScreen),
-            over=str(getattr(screen, "COMMAND", "")),
-            loading=self.is_loading,
-            live=chat.is_busy,
-            chats=len(self.desk),
-            answers=len(chat.ended),
-            has_records=self.records is not None,
-            replaying=self.replaying is not None,
-            can_measure=self.measuring.can,
-            can_suspend=self._driver is not None and self._driver.can_suspend and can_suspend_job(),
-        )
+        return situation_of(self, screen or self.screen)
 
     @property
     def is_loading(self) -> bool:
