@@ -445,7 +445,8 @@ def test_a_prompt_that_does_not_fit_and_an_answer_that_was_cut() -> None:
     assert "9,000 tokens and the context holds 4,096" in refused.words
     assert "64 tokens: the context" in found("cut_by_context", finish="context").words
     assert "Other chats hold 500" in found("cut_by_context", finish="context", others=500).words
-    assert "a larger context: --context N, in the dashboard /context N" in found("cut_by_context", finish="context").try_this
+    helps = found("cut_by_context", finish="context").try_this
+    assert "a larger context: --context N, in the dashboard /context N" in helps
     helped = Fault(code="context_full", message="too long", help="Shorten it.")
     assert found("cut_by_context", prompt=9000, fault=helped, finish="error").try_this == "Shorten it."
 
