@@ -9,9 +9,9 @@ from textual.content import Content
 from homeai import units
 from homeai.events import Ceilings
 from homeai.explain import Explanation, Finding, Term
-from homeai.explain.predict import prediction_error, same_engine
+from homeai.explain.predict import prediction_error
 from homeai.explain.text import about, shown
-from homeai.metrics.best import Share, shares
+from homeai.metrics.best import shares
 from homeai.metrics.quantities import decode_tps, ttft
 from homeai.metrics.state import AnswerState
 from homeai.targets import NO_TARGETS, USUAL_TARGETS, Targets
@@ -66,13 +66,6 @@ def why_page(
     """
     measured = measured or calibration_words(ceilings)
     return list(_lines(answer, found, ceilings, max(24, min(width, WIDEST)), targets, measured))
-
-
-def share_words(answer: AnswerState, ceilings: Ceilings | None) -> str:
-    """`Read at 88 %, written at 97 % of what this machine can do.`; empty where that is not known."""
-    told = [f"{each.what} at {units.percent(each.share)}" for each in _known_shares(answer, ceilings)]
-    words = ", ".join(told)
-    return f"{words[0].upper()}{words[1:]} of what this machine can do." if words else ""
 
 
 def calibration_words(ceilings: Ceilings | None, *, way: str = "", outdated: str = "") -> str:
@@ -226,14 +219,7 @@ def _targets(answer: AnswerState, targets: Targets, width: int) -> Iterator[Cont
 
 
 def _shares(answer: AnswerState, ceilings: Ceilings | None, width: int) -> Iterator[Content]:
-    for each in _known_shares(answer, ceilings):
+    for each in shares(answer, ceilings):
         of = f"{units.percent(each.share)} of what this machine can do, {units.rate(each.best_tps)}"
         what = "prompt was read" if each.what == "read" else "answer was written"
         yield from _text(f"The {what} at {units.rate(each.tps)}: {of}.", width)
-
-
-def _known_shares(answer: AnswerState, ceilings: Ceilings | None) -> list[Share]:
-    """How near the answer came to what was measured, where the engine ran as it did then."""
-    if ceilings is None or answer.load is None or not same_engine(ceilings, answer.load.ended.engine):
-        return []
-    return shares(answer, ceilings)

@@ -11,11 +11,11 @@ from homeai.app.commands import is_available
 from homeai.app.live_page import LivePage, turn
 from homeai.clock import wall_clock
 from homeai.events import Ceilings
-from homeai.metrics.best import outdated
+from homeai.metrics.best import outdated, share_words
 from homeai.metrics.state import AnswerState
 from widgets.figures import ACCENT, MUTED, STRONG, columns, ending
 from widgets.foreign import on_one_line
-from widgets.why_page import calibration_words, share_words, why_page
+from widgets.why_page import calibration_words, why_page
 
 if TYPE_CHECKING:
     from homeai.app.app import HomeaiApp

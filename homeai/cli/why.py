@@ -46,6 +46,7 @@ def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:  # noqa: ARG0
     from homeai.explain.text import as_text
     from homeai.journal.entries import answer_of
     from homeai.journal.library import Library
+    from homeai.metrics.best import share_words
     from homeai.places import cache_dir, data_dir
 
     with Library(data_dir(), cache_dir()) as library:
@@ -56,7 +57,10 @@ def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:  # noqa: ARG0
         write(json.dumps(explained_contract(state, answer_id), allow_nan=False) + "\n")
         return 0
     text = as_text(explain(state, answer_id)) or "Nothing was recorded that could explain it."
-    write(wrapped(f"{which(entry, list(state.answers), answer_id)}\n\n{text}"))
+    answer = state.answers[answer_id]
+    share = "" if answer.load is None else share_words(answer, state.ceilings.get(answer.load.ended.model.path))
+    parts = (which(entry, list(state.answers), answer_id), text, share)
+    write(wrapped("\n\n".join(part for part in parts if part)))
     return 0
 
 

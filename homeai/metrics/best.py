@@ -9,6 +9,7 @@ from homeai.events import Ceilings, EngineFacts
 from homeai.metrics.quantities import decode_tps, prefill_tps
 from homeai.metrics.roofline import felt_depth, prefill_ns, token_ns
 from homeai.metrics.state import AnswerState
+from homeai.units import percent
 
 DECODE_MIN = 16
 """Tokens of an answer below which its rate says little."""
@@ -31,10 +32,12 @@ class Share:
         return self.tps / self.best_tps
 
 
-def shares(answer: AnswerState, ceilings: Ceilings) -> list[Share]:
-    """Return what can be compared; nothing of an answer that runs, or was computed together with others."""
+def shares(answer: AnswerState, ceilings: Ceilings | None) -> list[Share]:
+    """Return what can be compared: of an answer that ended, alone, on an engine that ran as when that was measured."""
     tokenised, prefill = answer.tokenised, answer.prefill
-    if answer.ended is None or answer.shared or tokenised is None or answer.load is None:
+    if ceilings is None or answer.ended is None or answer.shared or tokenised is None or answer.load is None:
+        return []
+    if outdated(ceilings, answer.load.ended.engine, ""):
         return []
     found, engine = [], answer.load.ended.engine
     reading, writing = prefill_tps.METRIC.compute(answer).value, decode_tps.METRIC.compute(answer).value
@@ -48,6 +51,12 @@ def shares(answer: AnswerState, ceilings: Ceilings) -> list[Share]:
         if each_ns and each_ns > 0:
             found.append(Share("written", writing, 1e9 / each_ns))
     return found
+
+
+def share_words(answer: AnswerState, ceilings: Ceilings | None) -> str:
+    """Return `Read at 88 %, written at 97 % of what this machine can do.`; empty where that is not known."""
+    words = ", ".join(f"{each.what} at {percent(each.share)}" for each in shares(answer, ceilings))
+    return f"{words[0].upper()}{words[1:]} of what this machine can do." if words else ""
 
 
 def outdated(ceilings: Ceilings, engine: EngineFacts | None, today: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.cli.conftest import Homeai
@@ -44,3 +46,11 @@ def test_what_is_not_there_is_said(recorded: Homeai) -> None:
     assert done.status == 2
     assert "has no answer 7. It has 1, 2." in done.err
     assert "There is no session" in recorded.run("why", "nothing like it").err
+
+
+def test_how_near_it_came_to_what_the_machine_can_do_is_said_once_that_was_measured(recorded: Homeai) -> None:
+    assert "of what this machine can do" not in recorded.run("why").out
+    assert recorded.run("calibrate").status == 0
+    assert recorded.run("ask", "tokens=60 prompt=200 rate=100").status == 0
+    shown = " ".join(recorded.run("why").out.split())
+    assert re.search(r"Read at \d+ %, written at \d+(\.\d)? % of what this machine can do\.", shown)
