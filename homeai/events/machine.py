@@ -28,7 +28,10 @@ class Ceilings(Part, frozen=True, kw_only=True):
     """How much longer the median repeat of one token took than the first quartile: 0.05 at rest."""
     threads: int | None = None
     layers_offloaded: int | None = None
-    """How the engine ran the model when the steps were measured."""
+    flash_attention: bool | None = None
+    kv_type_k: str | None = None
+    kv_type_v: str | None = None
+    """How the engine ran the model when the steps were measured; None of what was not noted."""
     measured_at: str = ""
     """Wall time, ISO 8601."""
 

@@ -9,9 +9,10 @@ from statistics import median
 
 from homeai.events import Ceilings, EngineFacts, ModelFacts, ModelShape, Sample, SlowStep
 from homeai.explain.finding import Finding
-from homeai.explain.predict import Basis, same_engine
+from homeai.explain.predict import Basis
 from homeai.explain.slow import HALTED, Cause, cause_of
 from homeai.metrics.alarms import GPU_PROBES, gpus_of
+from homeai.metrics.best import other_engine
 from homeai.metrics.gaps import gaps_ns
 from homeai.metrics.phases import Phase, PhaseName, decode_parts, phases
 from homeai.metrics.placement import Gpu, matched
@@ -145,7 +146,7 @@ class AnswerContext:
         evaluated, tokenised, engine = self.answer.evaluated, self.answer.tokenised, self.engine
         if not evaluated or tokenised is None or engine is None:
             return None
-        if self.ceilings is not None and same_engine(self.ceilings, engine):
+        if self.ceilings is not None and not other_engine(self.ceilings, engine):
             took_ns = prefill_ns(self.ceilings, engine, evaluated, tokenised.reused, tokenised.context_used_others)
             return None if took_ns is None else (took_ns, "calibration")
         earlier = [each for answer in self.earlier if (each := _prompt_token_ns(answer)) is not None]

@@ -12,6 +12,7 @@ from statistics import median
 from typing import Literal
 
 from homeai.events import Ceilings, EngineFacts, Expected, Tokenised
+from homeai.metrics.best import other_engine
 from homeai.metrics.phases import decode_parts
 from homeai.metrics.quantities import decode_tps, ttft
 from homeai.metrics.quantities.prefill_tps import EVALUATED_MIN
@@ -69,7 +70,7 @@ def predict(state: SessionState, *, new_tokens: int, reused_tokens: int, other_t
         and not answer.shared
     ][-RECENT:]
     ceilings = state.ceilings.get(loaded.ended.model.path)
-    if ceilings is not None and same_engine(ceilings, engine) and ceilings.steps:
+    if ceilings is not None and ceilings.steps and not other_engine(ceilings, engine):
         depth = felt_depth(engine, reused_tokens + new_tokens + TOKENS_AHEAD / 2, other_tokens)
         reading = prefill_ns(ceilings, engine, new_tokens, reused_tokens, other_tokens)
         each = token_ns(ceilings, depth, _beside_ns(earlier))
@@ -109,11 +110,6 @@ def expected(state: SessionState, fact: Tokenised) -> Expected | None:
         decode_tps=found.decode_tps,
         basis=found.basis,
     )
-
-
-def same_engine(ceilings: Ceilings, engine: EngineFacts) -> bool:
-    """Whether an engine runs as it did when the ceilings were measured."""
-    return (ceilings.threads, ceilings.layers_offloaded) == (engine.threads, engine.layers_offloaded)
 
 
 def prediction_error(answer: AnswerState) -> PredictionError | None:

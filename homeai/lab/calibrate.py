@@ -155,6 +155,9 @@ class _Bench:
             read_bytes_per_s=self._read_memory(engine),
             threads=engine.threads,
             layers_offloaded=engine.layers_offloaded,
+            flash_attention=engine.flash_attention,
+            kv_type_k=engine.kv_type_k,
+            kv_type_v=engine.kv_type_v,
             measured_at=wall_clock(),
         )
         return found, loaded

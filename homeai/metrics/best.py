@@ -37,9 +37,9 @@ def shares(answer: AnswerState, ceilings: Ceilings | None) -> list[Share]:
     tokenised, prefill = answer.tokenised, answer.prefill
     if ceilings is None or answer.ended is None or answer.shared or tokenised is None or answer.load is None:
         return []
-    if outdated(ceilings, answer.load.ended.engine, ""):
-        return []
     found, engine = [], answer.load.ended.engine
+    if other_engine(ceilings, engine):
+        return []
     reading, writing = prefill_tps.METRIC.compute(answer).value, decode_tps.METRIC.compute(answer).value
     if reading and prefill is not None:
         best_ns = prefill_ns(ceilings, engine, prefill.done, tokenised.reused, tokenised.context_used_others)
@@ -67,13 +67,28 @@ def outdated(ceilings: Ceilings, engine: EngineFacts | None, today: str) -> str:
         engine: The engine as it runs now.
         today: The day, ISO 8601.
     """
-    if engine is not None and ceilings.threads != engine.threads:
-        return f"It was measured with {ceilings.threads} threads; now there are {engine.threads}."
-    if engine is not None and ceilings.layers_offloaded != engine.layers_offloaded:
-        before, now = ceilings.layers_offloaded, engine.layers_offloaded
-        return f"It was measured with {before} layers on the GPU; now there are {now}."
+    if engine is not None and (other := other_engine(ceilings, engine)):
+        return other
     try:
         days = (date.fromisoformat(today[:10]) - date.fromisoformat(ceilings.measured_at[:10])).days
     except ValueError:
         return ""
     return f"That is {round(days / 30)} months ago." if days >= OLD_DAYS else ""
+
+
+def other_engine(ceilings: Ceilings, engine: EngineFacts) -> str:
+    """Return in what the engine does not run as when they were measured, as a sentence; empty where it does."""
+    if ceilings.threads != engine.threads:
+        return f"It was measured with {ceilings.threads} threads; now there are {engine.threads}."
+    if ceilings.layers_offloaded != engine.layers_offloaded:
+        before, now = ceilings.layers_offloaded, engine.layers_offloaded
+        return f"It was measured with {before} layers on the GPU; now there are {now}."
+    # Measurements of before these were noted have none.
+    for then, here in ((ceilings.kv_type_k, engine.kv_type_k), (ceilings.kv_type_v, engine.kv_type_v)):
+        if then and here and then != here:
+            return f"It was measured with a cache of the type {then}; now it is {here}."
+    if ceilings.flash_attention is True and engine.flash_attention is False:
+        return "It was measured with flash attention; now it runs without it."
+    if ceilings.flash_attention is False and engine.flash_attention is True:
+        return "It was measured without flash attention; now it runs with it."
+    return ""

@@ -43,8 +43,12 @@ def test_too_little_says_nothing() -> None:
         ({"measured_at": ""}, "2026-12-01", ""),
         ({"threads": 4}, "2026-06-01", "It was measured with 4 threads; now there are 2."),
         ({"layers_offloaded": 9}, "2026-06-01", "It was measured with 9 layers on the GPU; now there are 0."),
+        ({"kv_type_k": "f16", "kv_type_v": "f16"}, "2026-06-01", ""),
+        ({"kv_type_k": "q8_0"}, "2026-06-01", "It was measured with a cache of the type q8_0; now it is f16."),
+        ({"flash_attention": True}, "2026-06-01", "It was measured with flash attention; now it runs without it."),
     ],
 )
 def test_it_holds_for_half_a_year_and_for_the_same_engine(changes: dict[str, object], today: str, words: str) -> None:
-    assert outdated(replace(CEILINGS, **changes), engine(), today) == words
+    running = engine(flash_attention=False)
+    assert outdated(replace(CEILINGS, **changes), running, today) == words
     assert outdated(replace(CEILINGS, **changes), None, today) == (words if "month" in words else "")
