@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from homeai.explain.predict import predict
+from homeai.metrics.quantities.decode_tps import TOKENS_MIN
 from homeai.metrics.state import AnswerState, SessionState
 
 CHARACTERS_A_TOKEN = 4.2
@@ -18,7 +19,6 @@ CHARACTERS_A_TOKEN = 4.2
 FIRST_EXTRA, NEXT_EXTRA = 30.0, 12.0
 """Tokens of a template around the first question of a chat, with the usual system text, and around a later one."""
 RECENT = 8
-TOKENS_MIN = 16
 
 
 @dataclass(frozen=True, slots=True)

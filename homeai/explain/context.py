@@ -17,12 +17,11 @@ from homeai.metrics.gaps import gaps_ns
 from homeai.metrics.phases import Phase, PhaseName, decode_parts, phases
 from homeai.metrics.placement import Gpu, matched
 from homeai.metrics.quantities import decode_tps, ttft
+from homeai.metrics.quantities.decode_tps import TOKENS_MIN
 from homeai.metrics.quantities.prefill_tps import EVALUATED_MIN
 from homeai.metrics.roofline import bandwidth_use, decode_bytes, felt_depth, prefill_ns, token_ns
 from homeai.metrics.state import AnswerState, Loaded, ProbeState, Reading, SessionState
 
-TOKENS_MIN = 16
-"""Tokens an answer must have before its speed says something."""
 LOST_MIN = 32
 """Tokens that are read again without its being worth a word: an end that was spelled in another way."""
 USUAL_MIN = 3

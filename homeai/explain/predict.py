@@ -15,14 +15,13 @@ from homeai.events import Ceilings, EngineFacts, Expected, Tokenised
 from homeai.metrics.best import other_engine
 from homeai.metrics.phases import decode_parts
 from homeai.metrics.quantities import decode_tps, ttft
+from homeai.metrics.quantities.decode_tps import TOKENS_MIN
 from homeai.metrics.quantities.prefill_tps import EVALUATED_MIN
 from homeai.metrics.roofline import felt_depth, prefill_ns, token_ns
 from homeai.metrics.state import AnswerState, SessionState
 
 TOKENS_AHEAD = 64
 """How far into the answer the rate is meant: an answer's length is not known before."""
-DECODE_MIN = 16
-"""Tokens of an earlier answer from which its rate says something."""
 RECENT = 8
 """Earlier answers that count, the newest ones."""
 
@@ -117,7 +116,7 @@ def prediction_error(answer: AnswerState) -> PredictionError | None:
     if answer.expected is None or answer.ended is None:
         return None
     took, rate = ttft.METRIC.compute(answer).value, decode_tps.METRIC.compute(answer).value
-    if answer.tokens.count < DECODE_MIN:
+    if answer.tokens.count < TOKENS_MIN:
         rate = None
     return PredictionError(_relative(answer.expected.ttft_ns, took), _relative(answer.expected.decode_tps, rate))
 
@@ -143,7 +142,7 @@ def _slower(ceilings: Ceilings, engine: EngineFacts, earlier: Sequence[AnswerSta
             able_ns = prefill_ns(ceilings, engine, prefill.done, tokenised.reused, others)
             if able_ns:
                 read.append((prefill.ended_at_ns - prefill.started_at_ns) / able_ns)
-        if rate and answer.tokens.count >= DECODE_MIN:
+        if rate and answer.tokens.count >= TOKENS_MIN:
             depth = felt_depth(engine, tokenised.prompt + answer.tokens.count / 2, others)
             able_ns = token_ns(ceilings, depth, beside_ns)
             if able_ns:
@@ -156,7 +155,7 @@ def _beside_ns(earlier: Sequence[AnswerState]) -> float:
     found = []
     for answer in earlier:
         parts, _ = decode_parts(answer)
-        if parts is not None and answer.tokens.count >= DECODE_MIN:
+        if parts is not None and answer.tokens.count >= TOKENS_MIN:
             found.append((parts.sample_ns + parts.text_ns) / (answer.tokens.count - 1))
     return median(found) if found else 0.0
 
@@ -175,6 +174,6 @@ def _writing_ns(earlier: Sequence[AnswerState]) -> float | None:
     rates = [
         value
         for answer in earlier
-        if answer.tokens.count >= DECODE_MIN and (value := decode_tps.METRIC.compute(answer).value)
+        if answer.tokens.count >= TOKENS_MIN and (value := decode_tps.METRIC.compute(answer).value)
     ]
     return 1e9 / median(rates) if rates else None

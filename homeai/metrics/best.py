@@ -7,12 +7,11 @@ from datetime import date
 
 from homeai.events import Ceilings, EngineFacts
 from homeai.metrics.quantities import decode_tps, prefill_tps
+from homeai.metrics.quantities.decode_tps import TOKENS_MIN
 from homeai.metrics.roofline import felt_depth, prefill_ns, token_ns
 from homeai.metrics.state import AnswerState
 from homeai.units import percent
 
-DECODE_MIN = 16
-"""Tokens of an answer below which its rate says little."""
 OLD_DAYS = 180
 """After half a year of updates a measurement is better made again."""
 
@@ -45,7 +44,7 @@ def shares(answer: AnswerState, ceilings: Ceilings | None) -> list[Share]:
         best_ns = prefill_ns(ceilings, engine, prefill.done, tokenised.reused, tokenised.context_used_others)
         if best_ns:
             found.append(Share("read", reading, prefill.done * 1e9 / best_ns))
-    if writing and answer.tokens.count >= DECODE_MIN:
+    if writing and answer.tokens.count >= TOKENS_MIN:
         depth = felt_depth(engine, tokenised.prompt + answer.tokens.count / 2, tokenised.context_used_others)
         each_ns = token_ns(ceilings, depth)
         if each_ns and each_ns > 0:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import ceil
 from typing import Literal
 
@@ -157,7 +158,11 @@ def step_ns(ceilings: Ceilings, tokens: int, depth: float) -> float | None:
         return None
     singles = sorted((step.depth, step.took_ns) for step in ceilings.steps if step.tokens == 1)
     if tokens == 1 and len(singles) > 1:
-        return _on_lines(singles, depth)
+        (deepest, deepest_ns), (_, flat_ns) = singles[-1], singles[0]
+        if depth <= deepest:
+            return _on_lines(singles, depth)
+        # The last two points lie close together: what one of them was off would decide over all beyond.
+        return deepest_ns + max(0.0, (deepest_ns - flat_ns) / deepest) * (depth - deepest)
     (most, most_ns) = flat[-1]
     base_ns = most_ns * tokens / most if tokens > most else _on_lines(flat, tokens)
     return base_ns + max(0.0, _depth_ns(ceilings, tokens)) * depth
@@ -218,13 +223,11 @@ def best_tokens_per_s(ceilings: Ceilings) -> float | None:
 
 
 def _on_lines(points: Sequence[tuple[int, float]], at: float) -> float:
-    """The value on the lines between points in their order; that of the first before it, along the last line behind."""
-    before = [point for point in points if point[0] <= at][-2:]
-    after = [point for point in points if point[0] > at][:1]
-    if not before or len(points) == 1:
-        return points[0][1]
-    (low, low_ns), (high, high_ns) = (before[-1], *after) if after else points[-2:]
-    return low_ns + (high_ns - low_ns) * (at - low) / (high - low)
+    """The value on the lines between points in their order; before the first its own, and so behind the last."""
+    for (low, low_ns), (high, high_ns) in pairwise(points):
+        if low <= at < high:
+            return low_ns + (high_ns - low_ns) * (at - low) / (high - low)
+    return points[0][1] if at < points[0][0] else points[-1][1]
 
 
 def _depth_ns(ceilings: Ceilings, tokens: int) -> float:

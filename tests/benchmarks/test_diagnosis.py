@@ -76,7 +76,9 @@ def test_the_injected_cause_is_named_first(ceilings: Ceilings, tmp_path: Path) -
     for name, expected, named in rows:
         print(f"  {name:<38}{expected:<20}{', '.join(f'{rule} x{n}' for rule, n in named.most_common())}")
     tell_load()
-    say("injected cause named first", f"{hits} of {runs} ({hits / runs:.0%})", ">= 90 %", hits >= 0.9 * runs)
+    left_out = sum(named[HARMLESS] for _, _, named in rows)
+    value = f"{hits} of {runs} ({hits / runs:.0%}), {left_out} that did no harm left out"
+    say("injected cause named first", value, ">= 90 %", hits >= 0.9 * runs)
 
 
 def test_clean_runs_raise_no_alarm(ceilings: Ceilings) -> None:

@@ -122,13 +122,24 @@ def test_a_step_lies_on_lines_between_all_points_measured() -> None:
     )
     assert step_ns(found, 1, 100) == pytest.approx(6.5e6)
     assert step_ns(found, 1, 350) == pytest.approx(8.5e6)
-    assert step_ns(found, 1, 800) == pytest.approx(10e6)
+    # Behind the last it grows by what it grew over all of them: two points that lie together say little.
+    assert step_ns(found, 1, 1000) == pytest.approx(9e6 + 500 * 4e6 / 500)
     assert step_ns(found, 63, 2000) == pytest.approx(128e6 + 2 * 130e6)
     assert step_ns(found, 64, 2000) == pytest.approx(130e6 + 2 * 70e6)
     # Fewer tokens than any measured behind a context cost in proportion.
     few = step_ns(found, 2, 1000)
     assert few is not None
     assert 5e6 < few < 20e6
+
+
+def test_a_point_that_was_disturbed_never_makes_a_long_context_cheap() -> None:
+    points = ((500, 16_600_000), (1010, 16_400_000))
+    found = Ceilings(steps=(*steps((1, 14)), *(Step(tokens=1, depth=depth, took_ns=took) for depth, took in points)))
+    far = [step_ns(found, 1, depth) or 0.0 for depth in (1010, 32_000, 100_000)]
+    assert far == sorted(far)
+    assert far[1] > 80e6
+    slower_alone = Ceilings(steps=(*steps((1, 14)), Step(tokens=1, depth=200, took_ns=13_900_000)))
+    assert step_ns(slower_alone, 1, 32_000) == 13_900_000
 
 
 def test_a_long_prompt_is_read_in_micro_batches_each_behind_the_last() -> None:

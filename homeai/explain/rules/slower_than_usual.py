@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from homeai.explain.context import TOKENS_MIN, AnswerContext
+from homeai.explain.context import AnswerContext
 from homeai.explain.finding import Finding, Term
 from homeai.explain.rules import Rule, left_ns
+from homeai.metrics.quantities.decode_tps import TOKENS_MIN
 from homeai.units import rate, span
 
 SLOWER = 1.4

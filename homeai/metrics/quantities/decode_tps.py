@@ -7,6 +7,9 @@ from homeai.metrics.quantities import Metric
 from homeai.metrics.quantity import Quantity, absent, rate
 from homeai.metrics.state import AnswerState
 
+TOKENS_MIN = 16
+"""Tokens an answer must have before its rate is compared with another's."""
+
 
 def _compute(answer: AnswerState) -> Quantity:
     tokens = answer.tokens
