@@ -52,6 +52,9 @@ def test_a_death_is_told_with_its_cause_and_the_next_prompt_is_answered(
     script = f"die={number} at={moment} cry={cry or 'the_last_words'} tokens=60 rate=400"
     session, recorder = start(script)
     chat = session.open_chat()
+    if moment not in ("import", "load"):
+        # What a worker has not sent yet dies with it, the end of its load too: then the load has failed.
+        recorder.wait_for(LoadEnded)
     answer_id = session.ask(chat, "hello", sampler=GREEDY)
     if moment == "50":
         recorder.wait_for(Tokens)
