@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 from queue import SimpleQueue
+
+_LOG = logging.getLogger(__name__)
 
 PATIENCE_S = 2.0
 """How long the end waits for what is still to be done; the record of a session gets as much."""
@@ -12,6 +15,8 @@ PATIENCE_S = 2.0
 
 class Aside:
     """Does what it is given in order, on a daemon thread: Python itself waits at its end for a `ThreadPoolExecutor`.
+
+    A task that raises goes to the log, and stops nothing.
 
     Args:
         name: The thread's.
@@ -39,4 +44,8 @@ class Aside:
 
     def _run(self) -> None:
         while (task := self._tasks.get()) is not None:
-            task()
+            try:
+                task()
+            except Exception as problem:  # noqa: BLE001 - whatever it was, what comes after it must be done
+                # Without its traceback: a log that nobody takes goes to the terminal.
+                _LOG.error("%s: %s: %s", self._thread.name, type(problem).__name__, problem)

@@ -27,7 +27,7 @@ def read(path: Path) -> list[str]:
         return []
     texts: list[str] = []
     for line in lines:
-        with suppress(ValueError):
+        with suppress(ValueError, RecursionError):
             text = json.loads(line)
             if isinstance(text, str) and text.strip():
                 texts.append(text)

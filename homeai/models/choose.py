@@ -94,7 +94,7 @@ def remember(model: ModelFile, state_dir: Path) -> None:
 
 def last_model(state_dir: Path) -> ModelFile | None:
     """Return the model used last, as it is now; None if none was, or the note of it cannot be read."""
-    with suppress(OSError, ValueError, TypeError, KeyError):
+    with suppress(OSError, ValueError, TypeError, KeyError, RecursionError):
         noted = json.loads((state_dir / _LAST).read_bytes())
         path, name, source = noted["path"], noted["name"], noted["source"]
         if isinstance(path, str) and isinstance(name, str) and source in get_args(Source):

@@ -186,7 +186,10 @@ def test_the_file_stays_small_and_keeps_the_newest(tmp_path: Path) -> None:
     assert history.read(path)[-1] == "again \u2028 \x1b ?"
 
 
-@pytest.mark.parametrize("content", [b"\xff\xfe\n", b'not json\n{}\n3\n""\n', b"\x00" * 500_000 + b"\n"], ids=range(3))
+DAMAGE = [b"\xff\xfe\n", b'not json\n{}\n3\n""\n', b"\x00" * 500_000 + b"\n", b"[" * 100_000 + b"\n"]
+
+
+@pytest.mark.parametrize("content", DAMAGE, ids=range(len(DAMAGE)))
 def test_a_damaged_file_loses_what_is_damaged_only(tmp_path: Path, content: bytes) -> None:
     path = kept(tmp_path)
     history.add(path, "before")

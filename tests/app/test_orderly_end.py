@@ -47,6 +47,19 @@ def test_everything_is_done_in_order_before_the_end() -> None:
     assert not worker._thread.is_alive()
 
 
+def test_what_fails_is_logged_and_the_rest_is_done(caplog: pytest.LogCaptureFixture) -> None:
+    done: list[int] = []
+    worker = Aside("test")
+    worker.do(lambda: 1 // 0)
+    worker.do(lambda: done.append(1))
+    worker.close()
+    assert done == [1]
+    (record,) = caplog.records
+    assert record.levelname == "ERROR"
+    assert record.getMessage() == "test: ZeroDivisionError: integer division or modulo by zero"
+    assert record.exc_info is None, "without a handler that is on the screen"
+
+
 def test_without_anything_to_do_there_is_no_thread() -> None:
     before = threading.active_count()
     worker = Aside("test")

@@ -248,7 +248,10 @@ def test_a_last_model_that_has_gone_or_broken_is_told_and_the_starter_taken(
     assert f"{path} is not there any more." in notices[1].message
 
 
-@pytest.mark.parametrize("note", ["", "{", "[]", "{}", '{"path": 5, "name": "x", "source": "path"}', "\xff"])
+NOTES = ["", "{", "[]", "{}", '{"path": 5, "name": "x", "source": "path"}', "\xff", "[" * 100_000]
+
+
+@pytest.mark.parametrize("note", NOTES, ids=range(len(NOTES)))
 def test_a_damaged_note_of_the_last_model_counts_as_none(
     resolve: Resolve, tmp_path: Path, notices: list[Fault], note: str
 ) -> None:
