@@ -65,7 +65,8 @@ class CompareScreen(LivePage):
         """Left and right; None before there is an answer for it."""
         self._side = 0
         """The side whose answer the keys change."""
-        self._settled: tuple[AnswerState, AnswerState, int, int] | None = None
+        self._settled: tuple[AnswerState, AnswerState, tuple[object, ...]] | None = None
+        """Two answers that are over, and what else was shown with them; None where that goes on changing."""
 
     def action_other_side(self) -> None:
         """Let the keys change the other answer."""
@@ -109,20 +110,13 @@ class CompareScreen(LivePage):
             self._show_none()
             return
         pair = one.answers[left.answer_id], other.answers[right.answer_id]
-        settled = self._settled
-        if (
-            settled is not None
-            and settled[0] is pair[0]
-            and settled[1] is pair[1]
-            and settled[2:]
-            == (
-                self._side,
-                width,
-            )
-        ):
+        # Answers that ended meanwhile may be repeats of these.
+        ended = sum(answer.ended is not None for state in (one, other) for answer in state.answers.values())
+        settled, around = self._settled, (self._side, width, ended, answers)
+        if settled is not None and settled[0] is pair[0] and settled[1] is pair[1] and settled[2] == around:
             return
         over = all(answer.ended is not None for answer in pair)
-        self._settled = (*pair, self._side, width) if over else None
+        self._settled = (*pair, around) if over else None
         self.part("lines").show(compare_lines(compare(*pair, self.owner.at_ns), width))
         self._show_head("" if left.recorded or right.recorded else f"{len(answers)} answers", head_line(width))
         key = self.keys.words("ask_again")

@@ -66,6 +66,24 @@ async def test_two_answers_that_nothing_repeats_say_how_to_repeat_them() -> None
         assert "Ctrl+R in the chat asks again; from 3 alike on, their spread tells." in shown
 
 
+async def test_a_repeat_that_ends_meanwhile_in_another_chat_is_counted() -> None:
+    app = StagedApp(*stories.session_facts())
+    async with app.run_test(size=(100, 40)) as pilot:
+        app = await ready(pilot)
+        for number in (1, 2, 3):
+            if number == 3:
+                await pilot.press("ctrl+n")
+            await pilot.press(*f"question{number}", "enter")
+            await until(pilot, lambda number=number: len(app.played.asked) == number)  # type: ignore[misc]
+            facts = [app.played.asked[-1], *stories.whole_answer(number)[1:]]
+            await play(pilot, *(facts if number < 3 else facts[:-1]))
+        await pilot.press("f7", "f6")
+        await until(pilot, lambda: "▸ left  chat 1, answer 1 of 2" in screen_text(pilot))
+        await until(pilot, lambda: "One answer each" in " ".join(screen_text(pilot).split()))
+        await play(pilot, facts[-1])
+        await until(pilot, lambda: "within noise: 3 answers like these two" in " ".join(screen_text(pilot).split()))
+
+
 async def test_arrows_choose_answers_of_other_chats_too_but_never_the_same_twice() -> None:
     app = StagedApp(*stories.session_facts())
     async with app.run_test(size=(100, 40)) as pilot:
