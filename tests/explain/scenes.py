@@ -239,6 +239,7 @@ def session(
     shape: ModelShape | None = SMALL,
     ceilings: Ceilings | None = None,
     devices: tuple[Device, ...] = (),
+    gpu_offload: bool = False,
     notices: Sequence[Notice] = (),
     earlier_ms: Sequence[float] = (),
     **answer: Any,
@@ -254,7 +255,13 @@ def session(
     starts_at = at + 1 if start_ms else 10.0
     all_facts.append(EngineStarting(at_ns=ms(starts_at), generation=1))
     ready = EngineReady(
-        at_ns=ms(starts_at + (start_ms or 100)), generation=1, pid=1, backend="x", build="1", devices=devices
+        at_ns=ms(starts_at + (start_ms or 100)),
+        generation=1,
+        pid=1,
+        backend="x",
+        build="1",
+        devices=devices,
+        gpu_offload=gpu_offload,
     )
     loading = load_facts(
         starts_at + (start_ms or 100) + 1 if not load or start_ms else at + 1,

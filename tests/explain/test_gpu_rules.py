@@ -149,6 +149,20 @@ def test_a_build_that_cannot_use_the_card_that_is_there_is_told_as_in_the_panel(
     assert find("gpu_unused", devices=(), facts=engine(gpu_layers_asked=0), samples=card_samples(percent=0)) is None
 
 
+def test_what_hides_the_card_is_said_as_when_the_model_was_loaded() -> None:
+    hidden: dict[str, Any] = {"devices": (), "gpu_offload": True, "samples": card_samples(percent=0)}
+    hidden["facts"] = engine(gpu_layers_asked=-1)
+    unset = "CUDA_VISIBLE_DEVICES is set to nothing, which hides every NVIDIA GPU: unset it."
+    told = Notice(at_ns=ms(500), code="no_gpu_visible", message="llama.cpp sees no GPU.", help=unset)
+    before = replace(told, at_ns=ms(100), help="Something of an earlier load.")
+    finding = found("gpu_unused", notices=(before, told), **hidden)
+    assert finding.try_this == unset
+    assert "This machine has a GPU (RTX 3090), but llama.cpp sees no GPU" in finding.words
+    assert "Check the driver" in found("gpu_unused", **hidden).try_this
+    other = replace(told, code="vram_spill")
+    assert "Check the driver" in found("gpu_unused", notices=(other,), **hidden).try_this
+
+
 @pytest.mark.parametrize(("asked", "kind"), [(-1, "alarm"), (30, "alarm"), (20, "explanation"), (None, "explanation")])
 def test_layers_left_on_the_processor_are_an_alarm_unless_it_was_asked_for(asked: int | None, kind: str) -> None:
     split = engine(

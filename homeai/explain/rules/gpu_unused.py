@@ -22,6 +22,8 @@ def _find(context: AnswerContext) -> Finding | None:
     meant = wrong is not None or any(notice.code == "nothing_offloaded" for notice in context.state.notices)
     if wrong is None and not seen:
         return None
+    # What was told at the load also goes by the variables that hide GPUs from the engine.
+    noticed = (each.help for each in reversed(context.state.notices) if wrong is not None and each.code == wrong.code)
     words = (
         f"The engine sees a GPU ({seen[0].description or seen[0].name}), and no layer of the model is on it."
         if wrong is None
@@ -37,7 +39,7 @@ def _find(context: AnswerContext) -> Finding | None:
         brief="the GPU is not used",
         words=words,
         terms=(Term("GPUs", max(len(seen), len(known)), "count"), Term("layers on a GPU", 0, "count")),
-        try_this=help if wrong is None else wrong.help,
+        try_this=help if wrong is None else next(noticed, wrong.help),
     )
 
 
