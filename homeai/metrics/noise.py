@@ -177,14 +177,25 @@ def _set_up(answer: AnswerState) -> tuple[object, ...]:
 
 
 def _repeats(answer: AnswerState, among: Iterable[AnswerState], alike: Alike) -> list[AnswerState]:
-    """The others that repeat it, the nearest in time first."""
-    set_up, asked_at_ns = _set_up(answer), answer.submitted.at_ns if answer.submitted is not None else 0
-    found = [
+    """The others that repeat it."""
+    set_up = _set_up(answer)
+    return [
         other
         for other in among
         if other.answer_id != answer.answer_id and is_whole(other) and _set_up(other) == set_up and alike(answer, other)
     ]
-    return sorted(found, key=lambda other: abs(other.submitted.at_ns - asked_at_ns) if other.submitted else 0)
+
+
+def _nearest(answers: Iterable[AnswerState], *to: AnswerState) -> list[AnswerState]:
+    """These answers, those first that were asked nearest in time to one of others."""
+
+    def asked_at_ns(answer: AnswerState) -> int:
+        return 0 if answer.submitted is None else answer.submitted.at_ns
+
+    def nearness(answer: AnswerState) -> tuple[int, int]:
+        return min(abs(asked_at_ns(answer) - asked_at_ns(one)) for one in to), answer.answer_id
+
+    return sorted(answers, key=nearness)
 
 
 # --- one figure -------------------------------------------------------------------------------------------------------
@@ -210,13 +221,13 @@ def _verdict(
     one_sitting = left.sitting == right.sitting
     both = {each.answer_id for each in of_left} & {each.answer_id for each in of_right} if one_sitting else set()
     if one_sitting and _set_up(left) == _set_up(right) and alike(left, right):
-        others = rates(each for each in of_left if each.answer_id in both)
+        others = rates(_nearest((each for each in of_left if each.answer_id in both), *pair))
         says = of_one_kind(own[0], own[1], others)
         return Verdict(path, says, _of_one_kind_words(name, says, [*own, *others]), len(others) + 1)
     # What is like both, which are not like each other, speaks for neither.
     lefts, rights = (
-        [value, *rates(each for each in of_it if each.answer_id not in both)][:MOST]
-        for value, of_it in zip(own, (of_left, of_right), strict=True)
+        [value, *rates(_nearest((each for each in of_it if each.answer_id not in both), answer))][:MOST]
+        for value, of_it, answer in zip(own, (of_left, of_right), pair, strict=True)
     )
     says = of_two_kinds(lefts, rights)
     return Verdict(path, says, _of_two_kinds_words(name, says, lefts, rights), max(len(lefts), len(rights)))

@@ -6,14 +6,14 @@ from itertools import combinations
 from math import comb
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from homeai.events import AnyFact, LoadEnded, Prefilled, Sampler, SessionStarted, Submitted, Tokenised
 from homeai.metrics.compare import ONE_EACH, TWO_EACH, told
 from homeai.metrics.fold import fold_all
-from homeai.metrics.noise import FEWEST, RARE, Verdict, chance, of_one_kind, of_two_kinds, verdicts
+from homeai.metrics.noise import FEWEST, MOST, RARE, Verdict, chance, of_one_kind, of_two_kinds, verdicts
 from homeai.metrics.state import AnswerState, SessionState
 from tests.metrics import stories
 from tests.metrics.stories import ms
@@ -198,6 +198,26 @@ def test_two_repeats_of_each_other_are_judged_by_the_others() -> None:
     assert "Writing, within noise: 4 answers like these two ranged from 16.7 to 50.0 tok/s." in words(four, four, 1, 2)
     assert judged(four, four, 1, 4)["rates.decode_tps"].says == "unknown"
     assert "and these two lie further apart than the rest." in words(four, four, 1, 4)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data(), st.lists(st.integers(15, 40).map(float), min_size=MOST + 3, max_size=MOST + 8))
+def test_left_and_right_are_judged_alike_among_more_repeats_than_count(data: st.DataObject, gaps: list[float]) -> None:
+    session = sitting("a", gaps)
+    one, other = data.draw(st.lists(st.sampled_from(range(1, len(gaps) + 1)), min_size=2, max_size=2, unique=True))
+    assert judged(session, session, one, other) == judged(session, session, other, one)
+    assert judged(session, session, one, other)["rates.decode_tps"].repeats == MOST + 1
+    second = sitting("b", gaps[: MOST + 2], flash=False)
+    found, turned = judged(session, second, one, 1), judged(second, session, 1, one)
+    assert {path: verdict.says for path, verdict in found.items()} == {path: each.says for path, each in turned.items()}
+
+
+def test_of_many_repeats_those_count_that_were_asked_nearest_to_either() -> None:
+    slow, many = [60.0], [20.0] * (MOST + 2)
+    beside_left, beside_right = sitting("a", [20.0, *slow, *many, 21.0]), sitting("a", [21.0, *many, *slow, 20.0])
+    last = len(many) + 3
+    for session, one, other in ((beside_left, 1, last), (beside_right, 1, last), (beside_right, last, 1)):
+        assert "from 16.7 to" in judged(session, session, one, other)["rates.decode_tps"].words
 
 
 def test_with_one_or_two_of_a_kind_it_is_said_how_to_repeat() -> None:
