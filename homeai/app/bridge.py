@@ -34,6 +34,10 @@ class SessionLike(Protocol):
     def model(self) -> ModelFile | None:
         """The model that is wanted now."""
 
+    @property
+    def model_options(self) -> EngineOptions | None:
+        """How that model is to be run, where the user chose that for it."""
+
     def use_model(self, model: ModelFile, *, options: EngineOptions | None = None) -> None:
         """Want this model from now on and load it, run like this; raises `HomeaiError` when it cannot be, or `busy`."""
 

@@ -64,6 +64,22 @@ class Choosing:
             self._shelf = self._make_shelf()
         return self._shelf
 
+    def options_for(self, model: ModelFile) -> EngineOptions | None:
+        """How a model is run if no more is said: as was chosen for it, else as ever; None where that is unknown."""
+        session = self._app.session
+        if session is not None and session.model == model and session.model_options is not None:
+            return session.model_options
+        return None if self.options_of is None else self.options_of(model)
+
+    @property
+    def waiting(self) -> tuple[ModelFile, EngineOptions | None] | None:
+        """What was chosen and is not asked for yet; with how to run it, where that was chosen."""
+        return self._wanted
+
+    def drop_waiting(self) -> None:
+        """Leave what is in use as it is."""
+        self._wanted = None
+
     def use(self, model: ModelFile, options: EngineOptions | None = None) -> None:
         """Load this model, where `options` are given so: at once, or as soon as the answers that run have ended."""
         self._wanted = model, options

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from homeai.events import Placement
+from homeai.events import Device, Placement
 from homeai.metrics.alarms import gpus_of
-from homeai.metrics.placement import held_bytes, matched
+from homeai.metrics.placement import Gpu, held_bytes, matched
 from homeai.metrics.state import SessionState
-from homeai.models.fit import STEP, Room, Shortage, estimate, shortage
+from homeai.models.fit import STEP, Room, Shortage, estimate, shortage, steps
 from homeai.settings import BY_KEY
 from homeai.units import count, size
 from widgets.foreign import on_one_line
@@ -38,17 +38,25 @@ class Fit:
     @property
     def words(self) -> str:
         """One sentence: what it needs where, and of what is free."""
-        free = {} if self.room is None else {"CPU": self.room.memory_bytes, "GPU": self.room.gpu_bytes}
-        parts = [_place_words(place, free.get(place.name)) for place in self.places]
+        parts = [_place_words(place, self._free(place)) for place in self.places]
         kinds = "/".join(dict.fromkeys((self.options.kv_type_k, self.options.kv_type_v)))
         return f"With a context of {count(self.options.context)} tokens ({kinds}) it needs {', and '.join(parts)}."
 
     @property
     def brief(self) -> str:
         """The same in a few words: `needs 281 MiB of 18.2 GiB free`."""
-        free = None if self.room is None else self.room.memory_bytes + (self.room.gpu_bytes or 0)
-        known = "" if free is None else f" of {size(free)} free"
-        return f"needs {size(sum(map(held_bytes, self.places)))}{known}"
+        parts = []
+        for place in self.places:
+            free, there = self._free(place), "on the GPU" if place.name == "GPU" else "in memory"
+            known = "" if free is None else f" of {size(free)} free"
+            # Not added up: an integrated GPU's memory is the machine's.
+            parts.append(f"{size(held_bytes(place))}{known}{f' {there}' if len(self.places) > 1 else ''}")
+        return f"needs {', '.join(parts)}"
+
+    def _free(self, place: Placement) -> float | None:
+        if self.room is None:
+            return None
+        return self.room.gpu_bytes if place.name == "GPU" else self.room.memory_bytes
 
     @property
     def instead(self) -> str:
@@ -66,11 +74,18 @@ def fit_of(model: ModelFile, options: EngineOptions, state: SessionState) -> Fit
     if model.plan is None:
         return None
     options = replace(options, context=options.context or model.context_trained or STEP)
-    ready, room = state.engine.ready, room_in(state)
-    on_gpu = ready is not None and any(device.type in ("gpu", "igpu") for device in ready.devices)
-    places = estimate(model.plan, options, gpu=on_gpu)
+    room = room_in(state)
+    places = estimate(model.plan, options, gpu=bool(cards_of(state)))
     most = model.context_trained
     return Fit(options, places, room, None if room is None else shortage(model.plan, options, room, most=most))
+
+
+def beside_bytes(model: ModelFile, options: EngineOptions) -> int:
+    """What a model takes beside its weights, run so; 0 where its header does not tell."""
+    if model.plan is None:
+        return 0
+    places = estimate(model.plan, replace(options, context=options.context or model.context_trained or STEP), gpu=False)
+    return sum((place.kv_bytes or 0) + (place.compute_bytes or 0) for place in places)
 
 
 def room_in(state: SessionState) -> Room | None:
@@ -84,13 +99,11 @@ def room_in(state: SessionState) -> Room | None:
     if (own := held.get("CPU")) is not None:
         # Its weights are the system's to drop at any time: they count as free already.
         free += (own.kv_bytes or 0) + (own.compute_bytes or 0)
-    cards = [device for device in ready.devices if device.type in ("gpu", "igpu")]
+    cards = cards_of(state)
     if not cards:
         return Room(free)
-    now = matched(ready.devices, gpus_of(state.probes), os.environ.get("CUDA_VISIBLE_DEVICES"))
     on_cards = 0.0
-    for card in cards:
-        gpu = now.get(card.name)
+    for card, gpu in cards:
         if gpu is not None and gpu.free_bytes is not None:
             on_cards += gpu.free_bytes + (held_bytes(held[card.name]) if card.name in held else 0)
         elif card.free_bytes is not None:
@@ -98,6 +111,15 @@ def room_in(state: SessionState) -> Room | None:
         else:
             return None
     return Room(free, on_cards)
+
+
+def cards_of(state: SessionState) -> list[tuple[Device, Gpu | None]]:
+    """The engine's GPUs, each with what the probes tell of it; None where that is unsure."""
+    ready = state.engine.ready
+    if ready is None:
+        return []
+    now = matched(ready.devices, gpus_of(state.probes), os.environ.get("CUDA_VISIBLE_DEVICES"))
+    return [(device, now[device.name]) for device in ready.devices if device.name in now]
 
 
 def _place_words(place: Placement, free: float | None) -> str:
@@ -112,48 +134,74 @@ def _place_words(place: Placement, free: float | None) -> str:
 
 
 def context_now(app: HomeaiApp) -> int | None:
-    """The context of the model in use, in tokens; None where there is none, or where it cannot be changed."""
-    session = app.session
-    if session is None or session.model is None or app.choosing.options_of is None:
-        return None
-    load = session.state.load
-    loaded = load.loaded.ended.engine.context if load.loaded is not None and load.resident else None
-    return loaded or app.choosing.options_of(session.model).context
+    """The context of the model in use, or of the one that comes next, in tokens; None where it cannot be changed."""
+    run = _next(app)
+    return None if run is None else _settled(*run).context
 
 
 def with_context(app: HomeaiApp, text: str) -> Fit | EngineOptions | str:
-    """The model in use with a context of so many tokens: how it fits, or a sentence that says why it cannot be.
+    """That model with a context of so many tokens: how it fits, or a sentence that says why it cannot be.
 
     Where its header does not tell what it takes: only its options.
     """
-    session, options_of = app.session, app.choosing.options_of
-    model = None if session is None else session.model
-    if session is None or model is None or options_of is None:
+    run = _next(app)
+    if run is None or app.session is None:
         return "There is no model in use yet."
     try:
         tokens = BY_KEY["context"].kind.from_text(text)
     except ValueError as problem:
         return f"The context {problem}."
     assert isinstance(tokens, int)
-    options = replace(options_of(model), context=tokens)
-    fit = fit_of(model, options, session.state)
+    model, options = run[0], replace(run[1], context=tokens)
+    fit = fit_of(model, options, app.session.state)
     if fit is None:
         return options
-    if fit.short is not None:
+    runs = app.session.state.load.resident and _is_now(app, model, options)
+    if fit.short is not None and not runs:
         return f"{fit.short.message}{f' It would fit {fit.instead}.' if fit.instead else ' Choose a smaller model.'}"
     return fit
 
 
 def use_context(app: HomeaiApp, text: str) -> None:
-    """Load the model in use again with a context of so many tokens; else say why not, and change nothing."""
-    found, session = with_context(app, text), app.session
-    if isinstance(found, str) or session is None or session.model is None:
+    """Load that model with a context of so many tokens; else say why not, and change nothing."""
+    found, run = with_context(app, text), _next(app)
+    if isinstance(found, str) or run is None:
         app.notify(on_one_line(f"{found} Nothing was changed."), severity="warning", timeout=10, markup=False)
         return
-    options = found.options if isinstance(found, Fit) else found
-    if options.context == context_now(app):
-        app.notify(f"The context is {count(options.context)} tokens already.", timeout=4, markup=False)
+    model, options = run[0], found.options if isinstance(found, Fit) else found
+    if _is_now(app, model, options):
+        tokens = f"{count(_settled(model, options).context)} tokens"
+        words = f"The context is {tokens} already." if app.choosing.waiting is None else f"The context stays {tokens}."
+        app.choosing.drop_waiting()
+        app.notify(words, timeout=4, markup=False)
         return
     if app.desk.live:
         app.notify("The model is loaded again when the answers that run have ended.", timeout=6, markup=False)
-    app.choosing.use(session.model, options)
+    app.choosing.use(model, options)
+
+
+def _now(app: HomeaiApp) -> tuple[ModelFile, EngineOptions] | None:
+    """The model in use, being loaded, or loaded by the next question, and how it is run; None where that is unknown."""
+    model = None if app.session is None else app.session.model
+    options = None if model is None else app.choosing.options_for(model)
+    return None if model is None or options is None else (model, options)
+
+
+def _next(app: HomeaiApp) -> tuple[ModelFile, EngineOptions] | None:
+    """The model that was chosen and waits for the end of answers, else the one of now."""
+    now = _now(app)
+    if now is None or app.choosing.waiting is None:
+        return now
+    model, options = app.choosing.waiting
+    options = options or app.choosing.options_for(model)
+    return None if options is None else (model, options)
+
+
+def _is_now(app: HomeaiApp, model: ModelFile, options: EngineOptions) -> bool:
+    now = _now(app)
+    return now is not None and now[0] == model and _settled(*now) == _settled(model, options)
+
+
+def _settled(model: ModelFile, options: EngineOptions) -> EngineOptions:
+    """With the context that llama.cpp makes of it."""
+    return replace(options, context=steps(options.context or model.context_trained or STEP))

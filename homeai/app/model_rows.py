@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from homeai.app.fitting import cards_of
 from homeai.metrics.state import SessionState
 from homeai.models.judge import Kind, shown
 from homeai.models.modelfile import ModelFile
@@ -33,8 +34,17 @@ WHY: dict[Kind, str] = {
 """The kinds of files that cannot chat, in two or three words; the others are `not for chat`."""
 
 
-def row_of(found: Candidate | ModelFile, state: SessionState) -> ModelRow:
-    """The line of a file: a name at first, later what it is and whether it fits."""
+def row_of(
+    found: Candidate | ModelFile, state: SessionState, memory_bytes: float | None = None, beside_bytes: int = 0
+) -> ModelRow:
+    """The line of a file: a name at first, later what it is and whether it fits.
+
+    Args:
+        found: The file.
+        state: Tells what is in use.
+        memory_bytes: What there is to lie in; None where that is not known.
+        beside_bytes: What is needed beside the weights.
+    """
     path, (loaded, loading) = str(found.path), in_use(state)
     if isinstance(found, Candidate):
         return ModelRow(path, found.name, read=False, current=path == loaded)
@@ -43,7 +53,7 @@ def row_of(found: Candidate | ModelFile, state: SessionState) -> ModelRow:
     elif path in (loaded, loading):
         note = "in use" if path == loaded else "loading"
     else:
-        note = fit(found.size_bytes, memory_bytes(state))
+        note = fit(found.size_bytes + beside_bytes, memory_bytes)
     return ModelRow(
         path,
         found.name,
@@ -64,18 +74,20 @@ def in_use(state: SessionState) -> tuple[str, str]:
 
 
 def memory_bytes(state: SessionState) -> float | None:
-    """What weights can lie in: main memory and that of graphics cards; None before it was measured."""
+    """What a model can lie in: main memory and what graphics cards have beside it; None before it was measured."""
     probe = state.probes.get("memory")
     memory = None if probe is None else probe.last.values.get("total_bytes")
-    devices = state.engine.ready.devices if state.engine.ready is not None else ()
-    return None if memory is None else memory + sum(each.total_bytes or 0 for each in devices if each.type == "gpu")
+    if memory is None:
+        return None
+    own = [card for card, gpu in cards_of(state) if card.type == "gpu" and (gpu is None or not gpu.shares_memory)]
+    return memory + sum(card.total_bytes or 0 for card in own)
 
 
 def fit(size_bytes: int, total_bytes: float | None) -> str:
-    """How weights go with the machine's memory, in two words; empty where that is not known."""
+    """How a model goes with the machine's memory, in two words; empty where that is not known."""
     if total_bytes is None:
         return ""
-    # The rest of the machine, the cache and the work buffers need some too.
+    # The rest of the machine needs some too.
     return "fits" if size_bytes < 0.8 * total_bytes else "just fits" if size_bytes < 0.95 * total_bytes else "too large"
 
 

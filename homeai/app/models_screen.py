@@ -14,7 +14,7 @@ from textual.content import Content
 from homeai import units
 from homeai.app.choosing import find_aside, use_named
 from homeai.app.commands import Keys
-from homeai.app.fitting import Fit, fit_of
+from homeai.app.fitting import Fit, beside_bytes, fit_of
 from homeai.app.list_screen import ListScreen, wrapped
 from homeai.app.model_rows import bare, in_use, memory_bytes, row_of, short_path
 from homeai.errors import HomeaiError
@@ -128,11 +128,18 @@ class ModelsScreen(ListScreen):
         wanted = bare(self.query_one(LineBox).value).casefold().split()
         entries = [entry for entry in self._entries.values() if all(word in entry.words for word in wanted)]
         entries.sort(key=lambda entry: entry.order)
-        rows = []
+        rows, memory = [], memory_bytes(self._state)
         for entry in entries:
-            entry.row = entry.row or row_of(entry.found, self._state)
+            entry.row = entry.row or row_of(entry.found, self._state, memory, self._beside(entry.found))
             rows.append(entry.row)
         return rows
+
+    def _beside(self, found: Candidate | ModelFile) -> int:
+        """What it takes beside its weights; 0 where that cannot be told; 20 us a model."""
+        if isinstance(found, Candidate) or found.plan is None:
+            return 0
+        options = self.app.choosing.options_for(found)
+        return 0 if options is None else beside_bytes(found, options)
 
     # --- what is chosen -----------------------------------------------------------------------------------------------
 
@@ -197,10 +204,10 @@ class ModelsScreen(ListScreen):
 
     def _fit(self, found: ModelFile) -> Fit | None:
         """What it needs against what is free; None where that cannot be told."""
-        options_of = self.app.choosing.options_of
-        if options_of is None or self.app.session is None or found.refusal is not None:
+        options = self.app.choosing.options_for(found)
+        if options is None or self.app.session is None or found.refusal is not None:
             return None
-        return fit_of(found, options_of(found), self._state)
+        return fit_of(found, options, self._state)
 
     def _say(self, words: str, *, keep: bool = False) -> None:
         self._said = on_one_line(words)
@@ -246,7 +253,9 @@ class ModelsScreen(ListScreen):
             elif row.note in ("too large", "just fits"):
                 memory = units.size(memory_bytes(self._state))
                 much = "more than" if row.note == "too large" else "nearly all"
-                lines += wrapped(f"That is {much} this machine's memory, {memory}: it would be very slow.", width)
+                lines += wrapped(
+                    f"With its cache it needs {much} this machine's memory, {memory}: it would be very slow.", width
+                )
             loaded = self._state.load.loaded
             if row.note == "in use" and loaded is not None and (words := memory_words(loaded.ended.engine)):
                 context, key = units.count(loaded.ended.engine.context), self._keys.words("chat_settings") or "/context"

@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:  # noqa: ARG0
         elif (found := needs.get(model.path)) is not None and found.short is not None:
             fits = found.short.fits
             would = "Choose a smaller model." if fits is None else f"With --context {fits.context} it would fit."
-            say(f"no room: {model.name}: {found.short.message} {would}")
+            say(f"no room in main memory alone: {model.name}: {found.short.message} {would}")
     for left in listing.skipped:
         say(f"not searched: {_short(left.path)}: {left.reason}")
     return 0
@@ -89,6 +89,8 @@ class _Needs:
     context: int
     place: Placement
     short: Shortage | None
+    fits: bool | None
+    """None where what is free is not known."""
 
 
 def _needs(model: ModelFile, settings: Settings, free: float | None) -> _Needs | None:
@@ -105,7 +107,7 @@ def _needs(model: ModelFile, settings: Settings, free: float | None) -> _Needs |
     options = replace(options, context=context)
     (place,) = estimate(model.plan, options, gpu=False)
     short = None if free is None else shortage(model.plan, options, Room(free), most=model.context_trained)
-    return _Needs(context, place, short)
+    return _Needs(context, place, short, None if free is None else short is None)
 
 
 def _free_bytes() -> float | None:
@@ -143,7 +145,7 @@ def _object(model: ModelFile, used: Path | None, needs: _Needs | None) -> dict[s
     if needs is not None:
         names = ("model_bytes", "kv_bytes", "compute_bytes")
         sizes = {"context": needs.context, **{name: getattr(needs.place, name) for name in names}}
-        sizes["fits"] = needs.short is None
+        sizes["fits_main_memory"] = needs.fits
     return {
         "name": model.name,
         "path": str(model.path),

@@ -73,7 +73,7 @@ class Plan:
         if not self.shape.attention or kinds[0] is None or kinds[1] is None:
             return None
         key, value = (kind.block_bytes / kind.block for kind in kinds if kind is not None)
-        return _steps(context) * sum(
+        return steps(context) * sum(
             each.layers * each.kv_heads * (each.key_length * key + each.value_length * value)
             for each in self.shape.attention
         )
@@ -139,7 +139,7 @@ def estimate(plan: Plan, options: EngineOptions, *, gpu: bool, context: int | No
         gpu: Whether the engine can use a GPU at all.
         context: In place of the options' context, which may be 0 for what the model was trained with.
     """
-    tokens = _steps(context or options.context or STEP)
+    tokens = steps(context or options.context or STEP)
     total = len(plan.blocks)
     offloaded = plan.layers_on_gpu(options) if gpu else 0
     on_gpu = max(0, offloaded - 1)
@@ -311,5 +311,6 @@ def _processor() -> str:
     return "arm" if machine.startswith(("arm", "aarch64")) else "x86" if machine in ("x86_64", "amd64") else ""
 
 
-def _steps(tokens: int) -> int:
+def steps(tokens: int) -> int:
+    """So many tokens as llama.cpp makes room for."""
     return max(1, -(-tokens // STEP)) * STEP

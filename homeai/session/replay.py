@@ -255,6 +255,11 @@ class Replay:
         """None: no model is needed."""
         return None
 
+    @property
+    def model_options(self) -> EngineOptions | None:
+        """None: no model is needed."""
+        return None
+
     def use_model(self, model: ModelFile, *, options: EngineOptions | None = None) -> None:
         """Refuse."""
         raise _NO_ASKING

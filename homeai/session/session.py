@@ -100,6 +100,11 @@ class Session:
         """The model that is wanted now: in use, being loaded, or to be loaded by the next question."""
         return None if self._keeper.wanted is None else self._keeper.wanted.model
 
+    @property
+    def model_options(self) -> EngineOptions | None:
+        """How that model is to be run, where it was said with `use_model`."""
+        return None if self._keeper.wanted is None else self._keeper.wanted.options
+
     def use_model(self, model: ModelFile, *, options: EngineOptions | None = None) -> None:
         """Want this model from now on: start a worker if none runs, and load it there; returns at once.
 
@@ -313,10 +318,10 @@ class Session:
             self._require_open()
             if self._flights.all() or self._keeper.loading:
                 raise EngineError("The engine is at work.", code="busy", help="Stop it or wait for its end.")
-            worker, wanted = self._keeper.let_go(), self._keeper.wanted
+            worker = self._keeper.let_go()
         if worker is not None:
             worker.close()
-        return None if wanted is None else wanted.options
+        return self.model_options
 
     def set_ceilings(self, model: ModelFile, ceilings: Ceilings) -> None:
         """Let the facts know what this machine was measured to do with a model; after `close` nothing happens."""

@@ -63,6 +63,10 @@ class Stage:
     def model(self) -> ModelFile | None:
         return self.models[-1] if self.models else None
 
+    @property
+    def model_options(self) -> EngineOptions | None:
+        return self.options[-1] if self.options else None
+
     def use_model(self, model: ModelFile, *, options: EngineOptions | None = None) -> None:
         if self.busy:
             raise EngineError("An answer is being written.", code="busy")
@@ -113,7 +117,7 @@ class Stage:
         self.stopped.append(answer_id)
 
     def put_away(self) -> EngineOptions | None:
-        return self.options[-1] if self.options else None
+        return self.model_options
 
     def set_ceilings(self, model: ModelFile, ceilings: Ceilings) -> None:
         self.play(Calibrated(at_ns=0, path=str(model.path), ceilings=ceilings))

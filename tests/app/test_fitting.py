@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from textual.pilot import Pilot
 from homeai.app.chat_settings_screen import ChatSettingsScreen
 from homeai.app.fitting import fit_of, room_in
 from homeai.app.models_screen import ModelsScreen
-from homeai.events import AnyFact, Device, EngineReady, Fault, LoadEnded, LoadFailed, Placement, Sample
+from homeai.events import AnyFact, Device, EngineEnded, EngineReady, Fault, LoadEnded, LoadFailed, Placement, Sample
 from homeai.metrics.fold import fold_all
 from homeai.metrics.state import SessionState
 from homeai.models.modelfile import ModelFile, examine
@@ -99,6 +100,18 @@ def test_the_memory_of_cards_is_what_they_tell_now_and_what_is_given_back() -> N
     assert room.gpu_bytes == 6 * GIB
 
 
+def test_places_that_may_be_the_same_memory_are_told_apart(folder: Path) -> None:
+    card = Device(name="Metal", description="Apple M1", type="gpu", free_bytes=11 * GIB)
+    hello = EngineReady(at_ns=1, generation=1, pid=1, backend="x", build="y", devices=(card,))
+    model, on_gpu = examine(folder / "Deep.gguf"), replace(OPTIONS, gpu_layers=-1)
+    fit = fit_of(model, on_gpu, fold_all([stories.SESSION, hello, memory(10 * GIB)]))
+    assert fit is not None
+    assert re.fullmatch(r"needs \S+ MiB of 11\.0 GiB free on the GPU, \S+ MiB of 10\.0 GiB free in memory", fit.brief)
+    fit = fit_of(model, on_gpu, fold_all([stories.SESSION, hello]))
+    assert fit is not None
+    assert re.fullmatch(r"needs \S+ MiB on the GPU, \S+ MiB in memory", fit.brief)
+
+
 def test_a_context_of_what_the_model_was_trained_with_is_a_number(folder: Path) -> None:
     fit = fit_of(examine(folder / "Deep.gguf"), replace(OPTIONS, context=0), fold_all(stories.session_facts()))
     assert fit is not None
@@ -123,6 +136,17 @@ async def test_the_list_says_what_the_chosen_model_needs_and_what_is_free(folder
         await pilot.press("enter")
         await until(pilot, lambda: app.played.models)
         assert app.played.options == [None]
+
+
+@pytest.mark.parametrize(("context", "note"), [(4096, "fits"), (600_000, "just fits"), (1 << 20, "too large")])
+async def test_the_list_notes_what_the_cache_takes_too(folder: Path, context: int, note: str) -> None:
+    app = staged(folder, context, *stories.session_facts(), memory(2 * GIB, total=2 * GIB))
+    async with app.run_test(size=SIZE) as pilot:
+        await ready(pilot)
+        await opened(pilot)
+        await until(
+            pilot, lambda: any("Deep " in line and f" {note} " in line for line in screen_text(pilot).split("\n"))
+        )
 
 
 @pytest.mark.parametrize("size", SIZES, ids=str)
@@ -204,8 +228,8 @@ async def test_a_context_that_is_typed_loads_the_model_again(folder: Path) -> No
         await typed(pilot, "/context 8k")
         await until(pilot, lambda: len(app.played.models) == 2)
         assert app.played.options[-1] == replace(OPTIONS, context=8192)
-        await typed(pilot, "/context 4096")
-        await until(pilot, lambda: told(app, "The context is 4,096 tokens already."))
+        await typed(pilot, "/context 8192")
+        await until(pilot, lambda: told(app, "The context is 8,192 tokens already."))
         assert len(app.played.models) == 2
 
 
@@ -239,6 +263,112 @@ async def test_a_context_waits_for_the_end_of_the_answer(folder: Path) -> None:
         assert len(app.played.models) == 1
         app.played.busy = False
         await until(pilot, lambda: len(app.played.models) == 2)
+
+
+async def test_the_context_before_can_be_had_again_while_another_loads(folder: Path) -> None:
+    app = staged(folder)
+    async with app.run_test(size=SIZE, notifications=True) as pilot:
+        await in_use(pilot, folder)
+        await typed(pilot, "/context 8k")
+        await until(pilot, lambda: len(app.played.models) == 2)
+        await play(pilot, replace(stories.LOAD_STARTED, at_ns=ms(4900), load_id=2))
+        await typed(pilot, "/context 4096")
+        await until(pilot, lambda: len(app.played.models) == 3)
+        assert app.played.options[-1] == OPTIONS
+
+
+async def test_a_context_that_was_chosen_outlives_its_engine(folder: Path) -> None:
+    app = staged(folder)
+    async with app.run_test(size=SIZE, notifications=True) as pilot:
+        await in_use(pilot, folder)
+        await typed(pilot, "/context 8k")
+        await until(pilot, lambda: len(app.played.models) == 2)
+        await play(pilot, EngineEnded(at_ns=ms(5000), generation=1, fault=Fault(code="engine_died", message="Gone.")))
+        await pilot.press("f4")
+        await until(pilot, lambda: isinstance(app.screen, ChatSettingsScreen))
+        assert app.screen.query_one("#settings-context", LineBox).value == "8192"
+        await pilot.press("escape")
+        await typed(pilot, "/context 4096")
+        await until(pilot, lambda: app.played.options[-1] == OPTIONS)
+
+
+async def test_a_context_that_waits_can_be_taken_back(folder: Path) -> None:
+    app = staged(folder)
+    async with app.run_test(size=SIZE, notifications=True) as pilot:
+        await in_use(pilot, folder)
+        await pilot.press("x", "enter")
+        await play(pilot, *WRITING)
+        app.played.busy = True
+        await typed(pilot, "/context 8k")
+        await until(pilot, lambda: told(app, "when the answers that run have ended"))
+        await pilot.press("f4")
+        await until(pilot, lambda: isinstance(app.screen, ChatSettingsScreen))
+        assert app.screen.query_one("#settings-context", LineBox).value == "8192", "what it will be"
+        await pilot.press("escape")
+        await typed(pilot, "/context 4k")
+        await until(pilot, lambda: told(app, "The context stays 4,096 tokens."))
+        app.played.busy = False
+        await pilot.pause(0.5)
+        assert len(app.played.models) == 1
+
+
+async def test_another_context_keeps_how_the_model_was_chosen_to_run(folder: Path) -> None:
+    app = staged(folder)
+    few = replace(OPTIONS, gpu_layers=12)
+    async with app.run_test(size=SIZE, notifications=True) as pilot:
+        await in_use(pilot, folder)
+        app.played.options[-1] = few
+        await typed(pilot, "/context 8k")
+        await until(pilot, lambda: len(app.played.models) == 2)
+        assert app.played.options[-1] == replace(few, context=8192)
+
+
+async def test_a_model_in_use_is_judged_as_it_runs(folder: Path) -> None:
+    """All its layers have no room on the GPU: it was loaded with those that do, and the form may not complain."""
+    card = Device(name="CUDA0", description="Card", type="gpu", free_bytes=100 << 10)
+    facts = [
+        replace(fact, devices=(card,)) if isinstance(fact, EngineReady) else fact for fact in stories.session_facts()
+    ]
+    app = staged(folder, 4096, *facts, memory(2 * GIB))
+    app.choosing.options_of = lambda _model: replace(OPTIONS, gpu_layers=-1)
+    async with app.run_test(size=SIZE, notifications=True) as pilot:
+        await in_use(pilot, folder)
+        await typed(pilot, "/context 8k")
+        await until(pilot, lambda: told(app, "on the GPU, and 100 KiB are free."))
+        app.played.options[-1] = replace(OPTIONS, gpu_layers=0)
+        await pilot.press("f4")
+        await until(pilot, lambda: isinstance(app.screen, ChatSettingsScreen) and "tokens; needs" in words(pilot))
+        assert "✗" not in words(pilot)
+
+
+@pytest.mark.parametrize("size", SIZES, ids=str)
+async def test_the_form_has_a_line_for_both_places(folder: Path, size: tuple[int, int]) -> None:
+    card = Device(name="CUDA0", description="Card", type="gpu", free_bytes=11 * GIB)
+    facts = [
+        replace(fact, devices=(card,)) if isinstance(fact, EngineReady) else fact for fact in stories.session_facts()
+    ]
+    app = staged(folder, 4096, *facts, memory(2 * GIB))
+    app.choosing.options_of = lambda _model: replace(OPTIONS, gpu_layers=-1)
+    async with app.run_test(size=size) as pilot:
+        await in_use(pilot, folder)
+        await pilot.press("f4")
+        await until(
+            pilot, lambda: isinstance(app.screen, ChatSettingsScreen) and "11.0 GiB free on the" in words(pilot)
+        )
+        assert "2.09 GiB free in memory" in words(pilot)
+        assert "Esc back" in words(pilot), "the last line is in view"
+
+
+async def test_what_runs_is_never_called_impossible(folder: Path) -> None:
+    app = staged(folder, 1 << 20)
+    async with app.run_test(size=SIZE, notifications=True) as pilot:
+        await in_use(pilot, folder)
+        await pilot.press("f4")
+        await until(pilot, lambda: isinstance(app.screen, ChatSettingsScreen) and "tokens; needs" in words(pilot))
+        assert "✗" not in words(pilot)
+        await pilot.press("escape")
+        await typed(pilot, "/context 1m")
+        await until(pilot, lambda: told(app, "The context is 1,048,576 tokens already."))
 
 
 async def test_a_load_that_was_refused_names_what_can_be_typed_here(folder: Path) -> None:

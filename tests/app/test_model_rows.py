@@ -44,6 +44,13 @@ def test_the_memory_of_graphics_cards_counts_and_that_of_the_processor_not_twice
     assert memory_bytes(fold_all([stories.SESSION, ready, memory(24 * GIB)])) == 32 * GIB
 
 
+def test_a_card_that_shares_the_machines_memory_adds_none() -> None:
+    metal = Device(name="Metal", description="Apple M1 Pro", type="gpu", total_bytes=11 * GIB)
+    ready = EngineReady(at_ns=1, generation=1, pid=1, backend="x", build="y", devices=(metal,))
+    told = Sample(at_ns=1, took_ns=1, probe="apple", values={"gpu_0_percent": 1.0}, labels={"gpu_0_memory": "shared"})
+    assert memory_bytes(fold_all([stories.SESSION, ready, memory(16 * GIB), told])) == 16 * GIB
+
+
 def test_the_model_in_use_and_the_one_being_loaded_are_marked() -> None:
     tiny = replace(MODEL, path=Path("/models/tiny.gguf"))
     loaded = row_of(tiny, fold_all(stories.session_facts()))

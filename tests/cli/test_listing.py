@@ -89,18 +89,18 @@ class TestModels:
         done = homeai.run("models", HOMEAI_CONTEXT="16m")
         assert done.status == 0
         assert "deep" in done.out
-        assert "no room: deep: A context of 16,777,216 tokens needs " in done.err
+        assert "no room in main memory alone: deep: A context of 16,777,216 tokens needs " in done.err
         fits = int(done.err.partition("deep: A context")[2].partition("With --context ")[2].split()[0])
         assert 10_000 < fits < 1 << 24
         done = homeai.run("models", HOMEAI_CONTEXT=str(fits // 2))
-        assert "no room: deep" not in done.err
+        assert "alone: deep" not in done.err
 
     def test_as_an_object(self, homeai: Homeai, folder: Path) -> None:
         told = homeai.run("models", "--json", "--model", "tiny").object()
         models = {model["name"]: model for model in told["models"]}
         assert models["tiny"]["used"] is True
         needs = models["tiny"]["needs"]
-        assert (needs["context"], needs["fits"]) == (4096, True)
+        assert (needs["context"], needs["fits_main_memory"]) == (4096, True)
         assert needs["model_bytes"] > 100_000
         assert needs["kv_bytes"] == 4096 * 256
         assert models["tiny"]["path"] == str(folder / "tiny.gguf")

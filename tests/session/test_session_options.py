@@ -31,6 +31,20 @@ def test_the_same_model_is_loaded_again_with_another_context_and_keeps_it(start:
     assert contexts(recorder) == [4096, 8192]
 
 
+def test_how_the_model_is_to_be_run_is_told_where_it_was_said(start: Start) -> None:
+    session, recorder = start("load_ms=400")
+    recorder.wait_for(LoadEnded)
+    told = {"as ever": session.model_options}
+    assert session.model is not None
+    session.use_model(session.model, options=LONG)
+    told["while it loads"] = session.model_options
+    recorder.wait_for(LoadEnded, count=2)
+    told["in use"] = session.model_options
+    assert session.wait(session.ask(session.open_chat(), "exit=3", sampler=GREEDY), 10)
+    told["its engine died"] = session.model_options
+    assert told == {"as ever": None, "while it loads": LONG, "in use": LONG, "its engine died": LONG}
+
+
 def test_a_worker_that_died_is_replaced_by_one_with_the_same_context(start: Start) -> None:
     session, recorder = start()
     recorder.wait_for(LoadEnded)
