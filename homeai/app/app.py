@@ -164,7 +164,10 @@ class HomeaiApp(App[int]):
             self.notify(f"There is no theme {on_one_line(self._unknown_theme)}. There are: {names}.", markup=False)
 
     def close_session(self) -> None:
-        """End the probes and the engine, at most about three seconds; safe to call twice, also without a session."""
+        """End the probes, the engine and every thread; safe to call twice, also without a session.
+
+        One after the other. What hangs is waited for, but nothing of it for longer than about five seconds.
+        """
         self.measuring.close()
         self.opening.close()
         if self.librarian is not None:

@@ -20,7 +20,7 @@ from homeai.app.measuring import measure_with
 from homeai.app.opening import Reopen
 from homeai.clock import now_ns
 from homeai.errors import HomeaiError, exit_code_of
-from homeai.events import AnyFact, Fault, LoadEnded, Notice, Submitted
+from homeai.events import AnyFact, Ceilings, Fault, LoadEnded, Notice, Submitted
 
 if TYPE_CHECKING:
     from homeai.journal.library import Library
@@ -207,10 +207,16 @@ def _opened(
         # The session's lock is held where facts are heard.
         threading.Thread(target=task, args=arguments, name="homeai-remember", daemon=True).start()
 
+    compared: dict[Path, Ceilings] = {}
+
     def compare(model: ModelFile) -> None:
-        # At each question: the user may have measured in another terminal since the last one.
+        # At each question: the user may have measured in another terminal since the last one. What was found here, and
+        # could not be written, is not replaced by what stands there as before.
         found = settings.ceilings(model.path, model.size_bytes, state_dir())
-        if found is not None and session.state.ceilings.get(str(model.path)) != found:
+        if found is None or compared.get(model.path) == found:
+            return
+        compared[model.path] = found
+        if session.state.ceilings.get(str(model.path)) != found:
             session.set_ceilings(model, found)
 
     def listen(fact: AnyFact) -> None:

@@ -90,7 +90,10 @@ class MeasureScreen(ModalScreen[None]):
         measuring = self.app.measuring
         match measuring.state:
             case "waits":
-                return [Content("Stopping what is being written …")]
+                session = self.app.session
+                loads = session is not None and session.state.load.loading is not None
+                what = "Waiting until the model is loaded" if loads else "Stopping what is being written"
+                return [Content(f"{what} …")]
             case "stops":
                 return [Content("Stopping …")]
             case "runs":

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from homeai.app.app import HomeaiApp
     from homeai.lab.calibrate import Progress
     from homeai.models.modelfile import ModelFile
+    from homeai.options import EngineOptions
     from homeai.settings import Settings
 
 CLOSE_PATIENCE_S = 4.0
@@ -34,14 +35,17 @@ class Found:
     warnings: tuple[str, ...] = ()
 
 
-Measure = Callable[[SessionLike, "ModelFile", Callable[["Progress"], None]], Found]
-"""Measures with a model that the session puts away meanwhile; its progress is told, and what hears it may end it."""
+Measure = Callable[[SessionLike, "ModelFile", "EngineOptions | None", Callable[["Progress"], None]], Found]
+"""Measures with a model that the session has put away, run as the user chose for it, and lets the session know.
+
+Its progress is told, and what hears it may end it.
+"""
 
 State = Literal["", "waits", "runs", "stops"]
 
 
 class Measuring:
-    """The one measurement of a dashboard: it waits for answers that are being stopped, runs, and can be stopped.
+    """The one measurement of a dashboard: it waits for answers that are stopped and for loads, runs, can be stopped.
 
     Args:
         app: The dashboard.
@@ -53,6 +57,7 @@ class Measuring:
         self._measure = measure
         self._thread: threading.Thread | None = None
         self._stopped = threading.Event()
+        self._closed = False
         self.state: State = ""
         self.progress: Progress | None = None
         """What it is at, once it runs."""
@@ -81,12 +86,14 @@ class Measuring:
         session, measure = self._app.session, self._measure
         if self.state != "waits" or self._app.desk.live or session is None or measure is None:
             return
+        if session.state.load.loading is not None:
+            return
         model = session.model
         if model is None:
             self._take(EngineError("There is no model to measure with.", code="no_model"))
             return
         self.state = "runs"
-        do = partial(measure, session, model, self._hear)
+        do = partial(self._run, measure, session, model)
         self._thread = threading.Thread(
             target=tell_outcome, args=(self._app, do, self._take), name="homeai-measure", daemon=True
         )
@@ -101,10 +108,21 @@ class Measuring:
             self._stopped.set()
 
     def close(self) -> None:
-        """End it and wait until its engine is gone."""
+        """End it for good and wait until its engine is gone."""
+        self._closed = True
         self._stopped.set()
         if self._thread is not None:
             self._thread.join(CLOSE_PATIENCE_S)
+
+    def _run(self, measure: Measure, session: SessionLike, model: ModelFile) -> Found:
+        """Measure, on a thread of its own, while the session's model is put away; it is loaded again in every case."""
+        chosen = session.put_away()
+        try:
+            return measure(session, model, chosen, self._hear)
+        finally:
+            if not self._closed:
+                with suppress(HomeaiError):  # the session was closed
+                    session.use_model(model)
 
     def _hear(self, progress: Progress) -> None:
         """Take the progress, on the measurement's thread."""
@@ -113,13 +131,20 @@ class Measuring:
         self.progress = progress
 
     def _take(self, outcome: Found | HomeaiError) -> None:
+        if isinstance(outcome, HomeaiError) and outcome.code == "busy" and not self._stopped.is_set():
+            self.state = "waits"  # for a load that was asked for, but that no fact tells of yet
+            return
         self.state, self.outcome = "", outcome
 
 
-def measure_with(settings: Settings, session: SessionLike, model: ModelFile, tell: Callable[[Progress], None]) -> Found:
-    """Measure, keep the result where `homeai calibrate` keeps it, and tell the session.
-
-    The session's model is put away meanwhile, and loaded again in every case.
+def measure_with(
+    settings: Settings,
+    session: SessionLike,
+    model: ModelFile,
+    chosen: EngineOptions | None,
+    tell: Callable[[Progress], None],
+) -> Found:
+    """Measure, let the session know, and keep the result where `homeai calibrate` keeps it.
 
     Raises:
         HomeaiError: It could not be measured; nothing was changed.
@@ -131,19 +156,14 @@ def measure_with(settings: Settings, session: SessionLike, model: ModelFile, tel
     from homeai.settings.tuned import FILE_NAME, write_ceilings
 
     own = settings.for_model(model.path, model.size_bytes, state_dir())
-    chosen = session.put_away()
     options = None if chosen is None else replace(chosen, sequences=1)
-    try:
-        found, loaded = calibrate(own, model, tell=tell, log_file=log_dir() / "engine.log", options=options)
-        session.set_ceilings(model, found)
-    finally:
-        with suppress(HomeaiError):  # the dashboard was closed
-            session.use_model(model)
+    found, loaded = calibrate(own, model, tell=tell, log_file=log_dir() / "engine.log", options=options)
+    session.set_ceilings(model, found)
     warnings, file = [DISTURBED_WORDS] if is_disturbed(found) else [], state_dir() / FILE_NAME
     try:
         write_ceilings(file, own.measured_place(model.path, model.size_bytes), found)
     except OSError as problem:
-        warnings.append(f"It holds until homeai ends: {file} cannot be written, {reason_of(problem)}.")
+        warnings.append(f"It holds as long as this session is open: {file} cannot be written, {reason_of(problem)}.")
     return Found(tuple(meaning(found, loaded)), tuple(warnings))
 
 

@@ -131,7 +131,11 @@ class Opening:
         app.redraw()
 
     def close(self) -> None:
-        """End the probes and the engine, at most about three seconds; safe to call twice, also without a session."""
+        """End the probes, the engine and the record; safe to call twice, also without a session.
+
+        A session that is still being opened is waited for first, at most five seconds. Then the engine takes three at
+        most, and the record two where the disk is slow.
+        """
         if self._thread is not None:
             self._thread.join(timeout=5.0)
         self._close_session()

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from errno import ENOSPC
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
+from msgspec.structs import replace
 from textual.pilot import Pilot
 
 from homeai.app.app import HomeaiApp
@@ -17,9 +20,10 @@ from homeai.app.main import open_session
 from homeai.app.measure_screen import MeasureScreen
 from homeai.app.measuring import Found, measure_with
 from homeai.app.why_screen import WhyScreen
-from homeai.events import Calibrated, Sampler
+from homeai.events import Calibrated, Ceilings, Sampler
 from homeai.settings import load, tuned
 from tests.app.stage import MODEL, StagedApp, asked, play, ready, screen_text, until
+from tests.engine.recorder import OPTIONS
 from tests.explain.scenes import TWO_CORES
 from tests.metrics import stories
 from tests.metrics.stories import ms
@@ -169,9 +173,74 @@ async def test_what_cannot_be_kept_holds_until_the_end(dashboard: Callable[..., 
             await loaded(pilot)
             await begin(pilot)
             await until(pilot, lambda: DONE in screen_text(pilot), within_s=60)
-            assert "! It holds until homeai ends" in screen_text(pilot)
+            assert "! It holds as long as this session is open" in screen_text(pilot)
             assert app.session is not None
             assert app.session.state.ceilings
+    finally:
+        app.close_session()
+
+
+def full(*_: object) -> None:
+    raise OSError(ENOSPC, "No space left on device")
+
+
+async def test_what_cannot_be_kept_is_not_replaced_by_what_was_measured_before(
+    dashboard: Callable[..., HomeaiApp], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, file = tmp_path / "tiny.gguf", tmp_path / "state" / tuned.FILE_NAME
+    place = load({"backend": "tests.engine.scripted"}).measured_place(model, model.stat().st_size)
+    tuned.write_ceilings(file, place, Ceilings(measured_at="2026-01-01T12:00:00.000+01:00"))
+    app = dashboard()
+
+    def known() -> str:
+        assert app.session is not None
+        return next((found.measured_at for found in app.session.state.ceilings.values()), "")
+
+    def is_compared() -> bool:
+        return not any(thread.name == "homeai-remember" for thread in threading.enumerate())
+
+    try:
+        async with app.run_test(size=SIZE) as pilot:
+            await loaded(pilot)
+            await until(pilot, lambda: known().startswith("2026-01"))
+            with monkeypatch.context() as patch:
+                patch.setattr(tuned, "write_ceilings", full)
+                await begin(pilot)
+                await until(pilot, lambda: "no space left on device." in screen_text(pilot), within_s=60)
+            found = known()
+            assert not found.startswith("2026-01")
+            await pilot.press("escape")
+            await loaded(pilot)
+            assert await is_answered(pilot)
+            await until(pilot, is_compared)
+            assert known() == found
+            # In another terminal, on a machine whose clock was set back.
+            tuned.write_ceilings(file, place, Ceilings(measured_at="2025-12-31T12:00:00.000+01:00"))
+            assert await is_answered(pilot)
+            await until(pilot, lambda: known().startswith("2025-12"))
+    finally:
+        app.close_session()
+
+
+async def test_it_waits_for_a_load_that_waited_for_the_answer(dashboard: Callable[..., HomeaiApp]) -> None:
+    app = dashboard("load_ms=800")
+    try:
+        async with app.run_test(size=SIZE) as pilot:
+            await loaded(pilot)
+            app.chat_screen.prompt.text = "tokens=4000 rate=100"
+            await pilot.press("enter")
+            await until(pilot, lambda: "w20" in screen_text(pilot))
+            session = app.session
+            assert session is not None
+            assert session.model is not None
+            app.choosing.use(session.model, replace(OPTIONS, context=2048))
+            await begin(pilot)
+            await until(pilot, lambda: "Waiting until the model is loaded" in screen_text(pilot))
+            await until(pilot, lambda: DONE in screen_text(pilot), within_s=60)
+            await pilot.press("escape")
+            await loaded(pilot)
+            assert session.state.load.loaded is not None
+            assert session.state.load.loaded.ended.engine.context == 2048
     finally:
         app.close_session()
 
@@ -187,6 +256,11 @@ async def test_whoever_quits_meanwhile_leaves_no_engine_behind(dashboard: Callab
     finally:
         app.close_session()
     assert not psutil.Process().children()
+    assert app.session is not None
+    state = app.session.state
+    assert state.engine.starting is not None
+    assert state.engine.starting.generation == 1, "nothing is loaded for nobody"
+    assert state.load.failed is None
 
 
 # --- where it is offered ----------------------------------------------------------------------------------------------
@@ -215,8 +289,6 @@ async def test_the_page_of_reasons_offers_it_where_nothing_was_measured_or_long_
 
 @pytest.mark.parametrize("changes", [{"threads": 7}, {"measured_at": "2020-01-01T00:00:00+00:00"}], ids=str)
 async def test_what_was_measured_otherwise_or_long_ago_is_better_measured_again(changes: dict[str, Any]) -> None:
-    from msgspec.structs import replace
-
     app = StagedApp(*stories.session_facts(), measure=nothing)
     async with app.run_test(size=(100, 30)) as pilot:
         await asked(pilot, *stories.whole_answer())
