@@ -16,6 +16,7 @@ from homeai.events import Tokenised
 from homeai.journal.reader import read
 from homeai.metrics.contract import contract
 from homeai.metrics.fold import fold
+from homeai.metrics.phases import reading_lost_at
 from homeai.metrics.state import SessionState
 from tests.tmux import ROOT, Tmux, needs_tmux, python_module
 
@@ -141,5 +142,8 @@ def test_what_the_screen_says_is_what_happened(window: Tmux, tmp_path: Path) -> 
     assert answers[2]["ttft_ms"] is None
     read_so_far, total = answers[2]["tokens"]["evaluated"], prompts[2].prompt - prompts[2].reused
     assert 0 <= read_so_far < total
-    assert f"{units.count(read_so_far)} of {units.count(total)}" in stopped
+    # A stop inside a step loses it; how far that was is known about.
+    lost_at = reading_lost_at(list(state.answers.values())[2])
+    done = units.count(read_so_far) if lost_at is None else f"about {units.count(lost_at)}"
+    assert f" {done} of {units.count(total)}" in row(stopped, "prefill")
     assert answers[3]["load"]["paid_by_this_answer"]
