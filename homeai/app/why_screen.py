@@ -11,7 +11,7 @@ from homeai.app.commands import is_available
 from homeai.app.live_page import LivePage, turn
 from homeai.clock import wall_clock
 from homeai.events import Ceilings
-from homeai.metrics.best import outdated, share_words
+from homeai.metrics.best import beaten, outdated, share_words
 from homeai.metrics.state import AnswerState
 from widgets.figures import ACCENT, MUTED, STRONG, columns, ending
 from widgets.foreign import on_one_line
@@ -82,7 +82,7 @@ class WhyScreen(LivePage):
         why = "" if ceilings is None else outdated(ceilings, engine, wall_clock())
         can = own and self._can_measure
         words = calibration_words(ceilings, way="M" if can else "", outdated=why)
-        return words, can and (ceilings is None or why != "")
+        return words, can and (ceilings is None or bool(why or beaten(answer, ceilings)))
 
     def _ceilings(self, answer: AnswerState) -> Ceilings | None:
         return None if answer.load is None else self.session_state.ceilings.get(answer.load.ended.model.path)

@@ -178,21 +178,34 @@ class _Bench:
                     break
 
     def _steps(self) -> tuple[Step, ...]:
-        """What was measured. Without context fewer tokens never take longer than more: what does was disturbed."""
+        """What was measured. Without context no step takes longer than one of more tokens, or than the same behind some:
+        what does was disturbed.
+        """
         steps: list[Step] = []
         least_ns = 1 << 62
         for (tokens, depth), spans in sorted(self._took.items(), key=lambda item: -item[0][0]):
             if spans:
                 took_ns = nearest_rank(sorted(spans), 0.25)
                 if not depth:
-                    took_ns = least_ns = min(took_ns, least_ns)
+                    took_ns = least_ns = min(took_ns, least_ns, *self._behind(tokens))
                 steps.append(Step(tokens=tokens, depth=depth, took_ns=took_ns))
         return tuple(sorted(steps, key=lambda step: (step.depth, step.tokens)))
 
     def _noise(self) -> float | None:
-        """How much longer the median repeat of one token took than the first quartile."""
+        """How much longer the median repeat of one token took than the first quartile, or that than one behind context."""
         spans = self._took.get((1, 0))
-        return median(spans) / nearest_rank(sorted(spans), 0.25) - 1 if spans and len(spans) > 3 else None
+        if not spans or len(spans) < 4:
+            return None
+        usual_ns = nearest_rank(sorted(spans), 0.25)
+        return max([median(spans) / usual_ns, *(usual_ns / behind_ns for behind_ns in self._behind(1))]) - 1
+
+    def _behind(self, tokens: int) -> list[int]:
+        """What so many tokens took behind each context that was measured."""
+        return [
+            nearest_rank(sorted(spans), 0.25)
+            for (size, depth), spans in self._took.items()
+            if size == tokens and depth and spans
+        ]
 
     def _repeats(self, tokens: int) -> int:
         """Up to eight of one token and fewer of more, together at most 2 % of the budget."""

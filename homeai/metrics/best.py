@@ -12,6 +12,8 @@ from homeai.metrics.roofline import felt_depth, prefill_ns, token_ns
 from homeai.metrics.state import AnswerState
 from homeai.units import percent
 
+BEATEN = 1.3
+"""Times what was measured; answers of one machine at rest differ by a tenth or two."""
 OLD_DAYS = 180
 """After half a year of updates a measurement is better made again."""
 
@@ -52,8 +54,17 @@ def shares(answer: AnswerState, ceilings: Ceilings | None) -> list[Share]:
     return found
 
 
+def beaten(answer: AnswerState, ceilings: Ceilings | None) -> str:
+    """Return that an answer was much faster than what was measured, as a sentence; empty where it was not."""
+    if not any(each.share > BEATEN for each in shares(answer, ceilings)):
+        return ""
+    return "This answer was much faster than what was measured: the machine was busy then. It is better measured again."
+
+
 def share_words(answer: AnswerState, ceilings: Ceilings | None) -> str:
     """Return `Read at 88 %, written at 97 % of what this machine can do.`; empty where that is not known."""
+    if words := beaten(answer, ceilings):
+        return words
     words = ", ".join(f"{each.what} at {percent(each.share)}" for each in shares(answer, ceilings))
     return f"{words[0].upper()}{words[1:]} of what this machine can do." if words else ""
 

@@ -158,6 +158,8 @@ def step_ns(ceilings: Ceilings, tokens: int, depth: float) -> float | None:
         return None
     singles = sorted((step.depth, step.took_ns) for step in ceilings.steps if step.tokens == 1)
     if tokens == 1 and len(singles) > 1:
+        # Nothing gets faster behind more context than behind none: then that one was disturbed.
+        singles[0] = (singles[0][0], min(took_ns for _, took_ns in singles))
         (deepest, deepest_ns), (_, flat_ns) = singles[-1], singles[0]
         if depth <= deepest:
             return _on_lines(singles, depth)
@@ -177,7 +179,8 @@ def token_ns(ceilings: Ceilings, depth: float, beside_ns: float = 0.0) -> float 
     single, before = step_ns(ceilings, 1, depth), step_ns(ceilings, 1, ceilings.written_depth)
     if ceilings.written_ns is None or single is None or before is None:
         return None if single is None else single + beside_ns
-    return ceilings.written_ns + single - before
+    # What was disturbed when it was measured can contradict the rest; a token takes its step at least.
+    return max(single, ceilings.written_ns + single - before)
 
 
 def felt_depth(engine: EngineFacts, own: float, others: float = 0.0) -> float:

@@ -78,6 +78,18 @@ def test_what_was_disturbed_takes_no_longer_than_more_tokens_do(model: ModelFile
         (63, 1024, 90),
         (64, 1024, 70),
     ]
+    assert made._noise() is None
+    # One token alone that takes longer than behind a context was disturbed, however even its repeats are.
+    made._took.clear()
+    made._took.update({(1, 0): [169] * 5, (512, 0): [900], (1, 200): [37]})
+    assert [(step.tokens, step.depth, step.took_ns) for step in made._steps()] == [
+        (1, 0, 37),
+        (512, 0, 900),
+        (1, 200, 37),
+    ]
+    noise = made._noise()
+    assert noise is not None
+    assert noise > 3
     made.session.close()
 
 

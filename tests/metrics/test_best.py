@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from homeai.events import Ceilings, Step
-from homeai.metrics.best import outdated, shares
+from homeai.metrics.best import beaten, outdated, share_words, shares
 from tests.explain.scenes import ID, engine, session
 
 CEILINGS = Ceilings(
@@ -27,6 +27,16 @@ def test_a_rate_is_compared_with_the_one_for_as_much_context() -> None:
     assert reading.best_tps == pytest.approx(500, rel=0.02)
     assert writing.share == pytest.approx(0.5, rel=0.02)
     assert writing.best_tps == pytest.approx(50, rel=0.02)
+
+
+def test_an_answer_that_beats_the_measurement_by_far_speaks_against_it() -> None:
+    state = session(prompt=512, prefill_ms=1024, gaps_ms=(4.0,) * 63, ceilings=CEILINGS)
+    words = share_words(state.answers[ID], CEILINGS)
+    assert words == beaten(state.answers[ID], CEILINGS)
+    assert "better measured again" in words
+    as_measured = session(prompt=512, prefill_ms=1024, gaps_ms=(20.0,) * 63, ceilings=CEILINGS)
+    assert beaten(as_measured.answers[ID], CEILINGS) == ""
+    assert beaten(as_measured.answers[ID], None) == ""
 
 
 def test_too_little_says_nothing() -> None:

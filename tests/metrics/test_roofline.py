@@ -168,6 +168,18 @@ def test_a_token_of_an_answer_takes_what_a_real_one_took() -> None:
     assert token_ns(Ceilings(), 0) is None
 
 
+def test_a_disturbed_measurement_foretells_no_negative_time() -> None:
+    """As it came about with two programs on all cores: one token alone 169 ms, behind 200 others 37, written in 46."""
+    found = Ceilings(
+        steps=(*steps((1, 169), (8, 412), (16, 971)), Step(tokens=1, depth=200, took_ns=37_000_000)),
+        written_ns=46_000_000,
+        written_depth=83,
+    )
+    each = [token_ns(found, depth) or 0.0 for depth in (0, 83, 200, 1000, 30_000)]
+    assert each == sorted(each)
+    assert each[0] >= 37e6
+
+
 def test_a_chat_in_one_thread_s_piece_of_the_cache_feels_twice_as_long() -> None:
     plain = EngineFacts(backend="x", build="1", threads=2, kv_type_k="f16", layers_offloaded=0)
     both = replace(plain, flash_attention=True)

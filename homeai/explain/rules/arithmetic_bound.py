@@ -25,7 +25,7 @@ def _find(context: AnswerContext) -> Finding | None:
     cost_ns = min(round(token_ns * context.steps) - reading_ns, left_ns(context, "arithmetic_bound"))
     form = fit(ceilings.steps)
     terms = [
-        Term("a token in all", token_ns, "ns"),
+        Term("a token in all, undisturbed", token_ns, "ns"),
         Term("of that reading memory", memory_ns, "ns"),
         Term("share of memory speed in use", use, "share"),
         Term("tokens after the first", context.steps, "tokens"),
@@ -44,7 +44,7 @@ def _find(context: AnswerContext) -> Finding | None:
         cost_ns=cost_ns,
         brief="computing is the limit, not memory",
         words=(
-            f"A token takes {span(token_ns)}, of which reading its weights and context from memory needs only "
+            f"Undisturbed, a token takes {span(token_ns)}, of which reading its weights and context from memory needs only "
             f"{span(memory_ns)}, {percent(use)} of what memory can do: the processor's arithmetic is the limit."
         ),
         terms=tuple(terms),
