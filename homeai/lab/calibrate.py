@@ -178,8 +178,9 @@ class _Bench:
                     break
 
     def _steps(self) -> tuple[Step, ...]:
-        """What was measured. Without context no step takes longer than one of more tokens, or than the same behind some:
-        what does was disturbed.
+        """What was measured, without what was disturbed.
+
+        Without context no step takes longer than one of more tokens, or than the same behind some.
         """
         steps: list[Step] = []
         least_ns = 1 << 62
@@ -192,7 +193,7 @@ class _Bench:
         return tuple(sorted(steps, key=lambda step: (step.depth, step.tokens)))
 
     def _noise(self) -> float | None:
-        """How much longer the median repeat of one token took than the first quartile, or that than one behind context."""
+        """How much longer one token took in the median than in the first quartile, or there than behind a context."""
         spans = self._took.get((1, 0))
         if not spans or len(spans) < 4:
             return None

@@ -44,8 +44,8 @@ def _find(context: AnswerContext) -> Finding | None:
         cost_ns=cost_ns,
         brief="computing is the limit, not memory",
         words=(
-            f"Undisturbed, a token takes {span(token_ns)}, of which reading its weights and context from memory needs only "
-            f"{span(memory_ns)}, {percent(use)} of what memory can do: the processor's arithmetic is the limit."
+            f"Undisturbed, a token takes {span(token_ns)}, of which reading its weights and context from memory needs "
+            f"only {span(memory_ns)}, {percent(use)} of what memory can do: the processor's arithmetic is the limit."
         ),
         terms=tuple(terms),
         try_this="A smaller model helps; fewer bits per weight help less. More or faster cores help.",
