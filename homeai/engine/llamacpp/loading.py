@@ -18,7 +18,7 @@ from homeai.engine.llamacpp.room import available_bytes, estimated, refuse_what_
 from homeai.engine.wire import Load
 from homeai.errors import EngineError
 from homeai.events import EngineFacts, LoadEnded, LoadProgress, LoadStage, ModelFacts, Notice, PageCache, Placement
-from homeai.models.fit import Plan, read_plan
+from homeai.models.fit import Plan, read_plan, steps
 from homeai.platform.cores import usable_cores
 from homeai.platform.paging import major_faults, resident_fraction, resident_pages
 from homeai.units import count
@@ -119,6 +119,8 @@ def load(request: Load, emit: Emit, log: LogTail) -> Loaded:
         raise
     if wanted not in (context.size, model.context_trained):
         emit(_rounded(wanted, context.size))
+    if options.batch < options.sequences:
+        emit(_raised(options.batch, context.batch_size))
     prompts = PromptMaker(model, emit)
     context_end_ns = now_ns()
     progress.tell("warmup", None, force=True)
@@ -227,8 +229,10 @@ def _create_context(model: Model, request: Load, wanted: int, log: LogTail) -> C
     try:
         return Context(
             model,
-            context=wanted,
-            batch=options.batch,
+            # llama.cpp cuts the batch to the context as it is asked for, before it rounds that.
+            context=steps(wanted),
+            # It wants room for a result of every sequence in one batch, and ends the process where there is none.
+            batch=max(options.batch, options.sequences),
             ubatch=options.ubatch,
             threads=options.threads,
             threads_batch=options.threads_batch,
@@ -253,6 +257,12 @@ def _rounded(wanted: int, made: int) -> Notice:
     rule = "The smallest context is 256" if wanted < 256 else "llama.cpp makes contexts in steps of 256"
     message = f"{rule} tokens; it is {count(made)} now, in place of {count(wanted)}."
     return Notice(at_ns=now_ns(), code="context_rounded", message=message)
+
+
+def _raised(wanted: int, made: int) -> Notice:
+    """What to tell of a batch that had no room for a token of every answer."""
+    message = f"Each answer at a time needs a place in the batch: it is {count(made)} now, in place of {count(wanted)}."
+    return Notice(at_ns=now_ns(), code="batch_raised", message=message)
 
 
 _MORE_MEMORY = "It needs more memory than is free: --gpu-layers N puts less on the GPU, --context N shortens the cache."
