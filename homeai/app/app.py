@@ -259,11 +259,17 @@ class HomeaiApp(App[int]):
             self.replaying.replay.advance()
         elif self._ticks % 2 and computes_on_every_core(session.state):
             return
-        facts = self.hearing.inbox.drain()
-        if not facts and not self.desk.live and session.state.load.loading is None and self.replaying is None:
-            return
+        if self.waits_for_facts or self.desk.live or session.state.load.loading is not None or self.replaying:
+            self._picture(session)
+
+    def catch_up(self) -> None:
+        """Take in what came since the last picture: what a key does goes by what the screen is about to show."""
+        if self.session is not None and self.has_screen and self.waits_for_facts:
+            self._picture(self.session)
+
+    def _picture(self, session: SessionLike) -> None:
         with self.batch_update():
-            self.hearing.hear(session, facts)
+            self.hearing.hear(session, self.hearing.inbox.drain())
             self.redraw()
 
     def hear_again(self, inbox: Inbox | None = None) -> None:
@@ -338,12 +344,14 @@ class HomeaiApp(App[int]):
         if run.startswith("app:"):
             self.call_later(self._run, run)
         else:
+            self.catch_up()
             commands.function(run)(self)
 
     async def _run(self, run: str) -> None:
         if run.startswith("app:"):
             await self.run_action(run.removeprefix("app:"))
         else:
+            self.catch_up()
             commands.function(run)(self)
 
     def action_suspend_process(self) -> None:

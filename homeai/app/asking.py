@@ -21,6 +21,7 @@ def submit(app: HomeaiApp, text: str, pressed_at_ns: int) -> None:
     chat, prompt = app.desk.current, app.chat_screen.prompt
     if not text.strip():
         return
+    app.catch_up()
     if (call := slash.parse(text)) is not None:
         slash.run(app, call)
         return

@@ -34,3 +34,18 @@ async def test_every_other_picture_is_left_to_an_engine_on_all_cores(cores: int,
         app._tick()
         assert not app.waits_for_facts
         assert drawn == pictures + 1
+
+
+async def test_a_question_right_after_an_end_is_asked() -> None:
+    """The end of an answer is heard up to a tick after the screen shows it: a question was refused in between."""
+    app = StagedApp(*stories.session_facts())
+    async with app.run_test(size=(120, 36)) as pilot:
+        await ready(pilot)
+        await pilot.press(*"Why", "enter")
+        answer_id = app.desk.current.live_id
+        assert answer_id is not None
+        app.played.play(stories.submitted(1000, answer_id), *stories.whole_answer(answer_id)[1:])
+        assert app.waits_for_facts
+        app._submit("And then?", 1.0)
+        assert app.desk.current.live_id not in (None, answer_id)
+        assert app.desk.current.question == "And then?"
