@@ -69,3 +69,26 @@ def test_a_context_that_cannot_fit_is_refused_with_one_that_would(
     assert 10_000 < fitting < 1 << 20
     fresh.load(path, context=fitting)
     assert fresh.one(LoadEnded).engine.context == fitting
+
+
+def test_where_the_trained_context_is_the_limit_it_is_said(fresh: Rig) -> None:
+    """Far more would have room here: what is offered is no longer than what the starter model was trained with."""
+    fresh.load(starter(), context=1 << 28)
+    fault = fresh.one(LoadFailed).fault
+    assert fault.help == "It was trained with 8,192 tokens, and 8,192 would fit: --context 8192."
+    fresh.load(starter(), context=16_384)
+    assert fresh.one(LoadEnded).engine.context == 16_384
+
+
+def test_the_most_that_would_fit_is_the_most(fresh: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is offered loads, and a tenth more is refused."""
+    monkeypatch.setattr(room, "available_bytes", lambda: 400_000_000)
+    fresh.load(starter(), context=1 << 28, flash_attention=False)
+    help = fresh.one(LoadFailed).fault.help
+    assert help.startswith("Up to about "), help
+    fitting = int(help.rpartition("--context ")[2].rstrip("."))
+    fresh.load(starter(), context=fitting, flash_attention=False)
+    assert fresh.one(LoadEnded).engine.context == fitting
+    fresh.facts.clear()
+    fresh.load(starter(), context=round(1.1 * fitting / 256) * 256, flash_attention=False)
+    assert fresh.of(LoadFailed)

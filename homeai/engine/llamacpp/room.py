@@ -9,7 +9,7 @@ from homeai.engine.llamacpp.native import Model
 from homeai.engine.wire import Load
 from homeai.errors import EngineError
 from homeai.events import Placement
-from homeai.models.fit import Plan, Room, estimate, shortage
+from homeai.models.fit import STEP, Plan, Room, estimate, shortage
 from homeai.options import EngineOptions
 from homeai.units import count
 
@@ -47,10 +47,13 @@ def refuse_what_cannot_fit(plan: Plan, places: tuple[Placement, ...], model: Mod
     )
     if short is not None:
         fits = 0 if short.fits is None else short.fits.context
-        raise EngineError(
-            short.message,
-            code="load_failed",
-            help=f"Up to about {count(fits)} tokens would fit: --context {fits}."
-            if fits
-            else "Choose a smaller model.",
-        )
+        raise EngineError(short.message, code="load_failed", help=_instead(fits, model.context_trained))
+
+
+def _instead(fits: int, trained: int) -> str:
+    """What to do in place of a context without room; `fits` is offered only as far as the model was trained."""
+    if not fits:
+        return "Choose a smaller model."
+    if trained and fits > trained - STEP:
+        return f"It was trained with {count(trained)} tokens, and {count(fits)} would fit: --context {fits}."
+    return f"Up to about {count(fits)} tokens would fit: --context {fits}."
