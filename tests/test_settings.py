@@ -288,6 +288,25 @@ class TestRefusals:
         with pytest.raises(UsageError, match=r"ubatch 512 \(--ubatch\) is more than batch 256 \(HOMEAI_BATCH\)"):
             resolved({"ubatch": 512}, {"HOMEAI_BATCH": "256"})
 
+    @pytest.mark.parametrize(
+        ("flags", "toml"),
+        [
+            ({"ubatch": 512, "batch": 256}, ""),
+            ({"kv_type_v": "q8_0", "flash_attention": "off"}, ""),
+            ({}, "xyzzy = 1\n"),
+            ({}, "thredas = 1\n"),
+        ],
+        ids=str,
+    )
+    def test_a_refusal_with_advice_is_two_whole_sentences(
+        self, write: Callable[[str], Path], flags: dict[str, object], toml: str
+    ) -> None:
+        """They are shown one behind the other in one line."""
+        with pytest.raises(UsageError) as refused:
+            resolve(flags, {}, write(toml), MACHINE)
+        assert refused.value.help.endswith(".")
+        assert refused.value.message.endswith((".", "?"))
+
     def test_quantised_values_without_flash_attention(self) -> None:
         with pytest.raises(UsageError, match=r"kv_type_v q8_0 .* needs flash attention, which is off"):
             resolved({"kv_type_v": "q8_0", "flash_attention": "off"})

@@ -252,7 +252,7 @@ def _read_toml(path: Path) -> tuple[Mapping[str, object], str]:
         if isinstance(value, dict):
             raise UsageError(f"{place}: [{key}] is a section; settings stand without sections", code="usage")
         raise UsageError(
-            f'{place}: "{key}" is no setting{did_you_mean(key.replace("-", "_").lower(), BY_KEY)}',
+            f'{place}: "{key}" is no setting{did_you_mean(key.replace("-", "_").lower(), BY_KEY) or "."}',
             code="usage",
             help="`homeai config` lists them all.",
         )
@@ -274,14 +274,14 @@ def _refuse_contradictions(resolved: Mapping[str, Resolved]) -> None:
     assert isinstance(ubatch.value, int)
     if ubatch.value > batch.value:
         raise UsageError(
-            f"ubatch {ubatch.value} ({ubatch.origin}) is more than batch {batch.value} ({batch.origin})",
+            f"ubatch {ubatch.value} ({ubatch.origin}) is more than batch {batch.value} ({batch.origin}).",
             code="usage",
             help="A batch is computed in micro-batches, so ubatch can be batch at most.",
         )
     values, attention = resolved["kv_type_v"], resolved["flash_attention"]
     if attention.value == "off" and values.value not in ("f32", "f16", "bf16"):
         raise UsageError(
-            f"kv_type_v {values.value} ({values.origin}) needs flash attention, which is off ({attention.origin})",
+            f"kv_type_v {values.value} ({values.origin}) needs flash attention, which is off ({attention.origin}).",
             code="usage",
             help="Set flash_attention to auto or on, or kv_type_v to f16.",
         )
