@@ -12,10 +12,8 @@ from homeai.explain.expected_group import expected_group
 from homeai.metrics.details import details
 from homeai.metrics.memory_group import memory_group
 from homeai.metrics.state import AnswerState
-from homeai.metrics.view import AnswerView
 from widgets.details_table import HELP_LINES, Table, help_lines, table
-from widgets.figures import ACCENT, MUTED, STRONG, columns, ending
-from widgets.foreign import on_one_line
+from widgets.figures import MUTED
 
 if TYPE_CHECKING:
     from homeai.app.app import HomeaiApp
@@ -64,7 +62,7 @@ class DetailsScreen(LivePage):
                 groups.insert(at + 2, memory)
             self._table = table(groups, view, width, self._focus, self.owner.targets)
         self.part("lines").show(self._table.lines)
-        self._show_head(chat.place, chat.title, view)
+        self.show_head(view)
         self._show_focus()
         key = self.keys.words
         self.show_keys(
@@ -75,14 +73,6 @@ class DetailsScreen(LivePage):
             (key("compare"), "compare"),
             (key("why"), "why"),
         )
-
-    def _show_head(self, place: tuple[int, int], title: str, view: AnswerView | None) -> None:
-        number, of = place
-        left = Content.assemble(("details", f"bold {ACCENT}"), "   ")
-        if of:
-            left = Content.assemble(left, (f"answer {number} of {of}", STRONG), f"   {on_one_line(title)}")
-        how = "" if view is None else "running" if view.live else ending(view)
-        self.part("head").show([columns(left, Content.styled(how, MUTED), self.width("head"))])
 
     def _show_focus(self) -> None:
         lines = [Content("")] * HELP_LINES

@@ -15,7 +15,9 @@ from textual.screen import Screen
 
 from homeai.app.commands import Keys
 from homeai.metrics.state import SessionState
-from widgets.figures import MUTED
+from homeai.metrics.view import AnswerView
+from widgets.figures import ACCENT, MUTED, STRONG, columns, ending
+from widgets.foreign import on_one_line
 from widgets.lines import Lines
 
 if TYPE_CHECKING:
@@ -25,6 +27,8 @@ EVERY_S = 0.25
 """Figures of what runs are worked out anew this often."""
 MOST_SHARE = 0.05
 """But never so often that it takes more of the time than this: percentiles of a very long answer take their time."""
+MOST_QUESTION = 400
+"""Characters of a question that may be a whole book: more than a line holds."""
 
 
 class LivePage(Screen[None]):
@@ -34,6 +38,8 @@ class LivePage(Screen[None]):
         keys: Which keys the commands have.
     """
 
+    COMMAND: ClassVar[str]
+    """The id of the command that opens it; also its name in the heading."""
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "dismiss", "Back"),
         Binding("down,j", "move(1)", "Down", show=False),
@@ -106,6 +112,19 @@ class LivePage(Screen[None]):
     def width(self, name: str) -> int:
         """Their width in cells; 0 before the first layout."""
         return self.part(name).content_size.width
+
+    def show_head(self, view: AnswerView | None) -> None:
+        """Name the page, the answer that is shown, its question as far as there is room, and how it ended."""
+        chat = self.owner.desk.current
+        number, of = chat.place
+        left = Content.styled(self.COMMAND, f"bold {ACCENT}")
+        if of:
+            answer = None if chat.shown_id is None else self.session_state.answers.get(chat.shown_id)
+            asked = None if answer is None else answer.submitted
+            question = f"  “{on_one_line(asked.prompt[:MOST_QUESTION])}”" if asked is not None and asked.prompt else ""
+            left = Content.assemble(left, "   ", (f"answer {number} of {of}", STRONG), question)
+        how = "" if view is None else "running" if view.live else ending(view)
+        self.part("head").show([columns(left, Content.styled(how, MUTED), self.width("head"))])
 
     def show_keys(self, *pieces: tuple[str, str]) -> None:
         """Name the keys of the page; what does not fit is left out."""

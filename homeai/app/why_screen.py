@@ -13,8 +13,7 @@ from homeai.clock import wall_clock
 from homeai.events import Ceilings
 from homeai.metrics.best import beaten, outdated, share_words
 from homeai.metrics.state import AnswerState
-from widgets.figures import ACCENT, MUTED, STRONG, columns, ending
-from widgets.foreign import on_one_line
+from widgets.figures import MUTED
 from widgets.why_page import calibration_words, why_page
 
 if TYPE_CHECKING:
@@ -56,7 +55,7 @@ class WhyScreen(LivePage):
             answer = state.answers[chat.shown_id]
             lines = why_page(answer, found[0], self._ceilings(answer), width, owner.targets, measured=measured)
         self.part("lines").show(lines)
-        self._show_head()
+        self.show_head(chat.shown_view(state, now_ns))
         share = "" if answer_now is None else share_words(answer_now, self._ceilings(answer_now))
         told = [
             line.stylize(MUTED)
@@ -86,16 +85,6 @@ class WhyScreen(LivePage):
 
     def _ceilings(self, answer: AnswerState) -> Ceilings | None:
         return None if answer.load is None else self.session_state.ceilings.get(answer.load.ended.model.path)
-
-    def _show_head(self) -> None:
-        chat = self.owner.desk.current
-        view = chat.shown_view(self.session_state, self.owner.at_ns)
-        number, of = chat.place
-        left = Content.assemble(("why", f"bold {ACCENT}"), "   ")
-        if of:
-            left = Content.assemble(left, (f"answer {number} of {of}", STRONG), f"   {on_one_line(chat.title)}")
-        how = "" if view is None else "running" if view.live else ending(view)
-        self.part("head").show([columns(left, Content.styled(how, MUTED), self.width("head"))])
 
 
 def turn_why(app: HomeaiApp) -> None:

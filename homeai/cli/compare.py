@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from textwrap import shorten
 from typing import TYPE_CHECKING
 
 from homeai.cli.console import say, write
@@ -10,9 +11,13 @@ from homeai.cli.parser import Parser
 from homeai.errors import UsageError
 
 if TYPE_CHECKING:
+    from homeai.journal.entries import Recorded
     from homeai.metrics.compare import Rows
 
 SUMMARY = "shows two recorded answers side by side, by how much they differ, and whether that is more than noise"
+
+MOST_QUESTION = 80
+"""Characters of the question that names an answer."""
 
 
 def parser() -> Parser:
@@ -55,7 +60,7 @@ def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:  # noqa: ARG0
         if session.entry.damage:
             say(f"homeai: {session.entry.damage}")
     heads = [
-        f"{sign:<5}  {which(session.entry, list(session.state.answers), answer_id)}"
+        f"{sign:<5}  {which(session.entry, list(session.state.answers), answer_id, _question(session, answer_id))}"
         for sign, session, answer_id in zip(("left", "right"), sessions, ids, strict=True)
     ]
     left, right = (session.state.answers[answer_id] for session, answer_id in zip(sessions, ids, strict=True))
@@ -63,6 +68,12 @@ def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:  # noqa: ARG0
     words = told(left, right, lefts, rights, "Ctrl+R in the dashboard asks again")
     write("\n".join((*heads, "", _table(compare(left, right)), wrapped("\n".join(words)))))
     return 0
+
+
+def _question(session: Recorded, answer_id: int) -> str:
+    """What was asked, on one line; empty where it was not recorded."""
+    asked = session.state.answers[answer_id].submitted
+    return "" if asked is None else shorten(asked.prompt[:400], MOST_QUESTION, placeholder=" …")
 
 
 def _table(groups: tuple[Rows, ...]) -> str:

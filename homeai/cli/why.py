@@ -64,12 +64,13 @@ def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:  # noqa: ARG0
     return 0
 
 
-def which(entry: Entry, answers: list[int], answer_id: int) -> str:
-    """An answer in words: `Answer 2 of 3, session 9f86d081 "On the sky"`."""
+def which(entry: Entry, answers: list[int], answer_id: int, question: str = "") -> str:
+    """An answer in words: `Answer 2 of 3, session 9f86d081 "On the sky"`; its question in the title's place."""
     from homeai.journal.library import SHORT_ID
 
     last = ", the last one" if answer_id == max(answers) and len(answers) > 1 else ""
-    title = f' "{entry.title}"' if entry.title else ""
+    named = question or entry.title
+    title = f' "{named}"' if named else ""
     return f"Answer {answer_id} of {len(answers)}{last}, session {entry.id[:SHORT_ID]}{title}"
 
 

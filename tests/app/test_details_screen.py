@@ -9,7 +9,7 @@ from homeai.app.details_screen import DetailsScreen
 from homeai.events import AnyFact, Expected, StopRequested
 from homeai.metrics.contract import contract
 from homeai.metrics.quantities import metrics
-from tests.app.stage import StagedApp, asked, play, screen_text, until
+from tests.app.stage import StagedApp, asked, play, ready, screen_text, until
 from tests.metrics import stories
 from tests.metrics.stories import ms
 
@@ -129,6 +129,27 @@ async def test_it_follows_an_answer_that_runs() -> None:
         await play(pilot, stories.prompt_facts()[6], *stories.writing_facts(), stories.ended(11424.7))
         await until(pilot, lambda: "finished" in screen_text(pilot))
         assert rows_by_group(screen_text(pilot))["where the time went"]["decode"].startswith("8.11 s")
+
+
+@pytest.mark.parametrize("key", ["f5", "f10"])
+async def test_the_heading_names_the_question_of_the_answer_as_far_as_there_is_room(key: str) -> None:
+    app = StagedApp(*stories.session_facts())
+    questions = ("Tell me of rainbows", "And now explain how a moonbow forms at night, in three short sentences please")
+    async with app.run_test(size=(160, 36)) as pilot:
+        await ready(pilot)
+        for number, question in enumerate(questions, start=1):
+            app.chat_screen.prompt.text = question
+            await pilot.press("enter")
+            await until(pilot, lambda number=number: len(app.played.asked) == number)  # type: ignore[misc]
+            await play(pilot, app.played.asked[-1], *stories.whole_answer(number)[1:])
+        await pilot.press(key)
+        await until(pilot, lambda: f"answer 2 of 2  “{questions[1]}”" in screen_text(pilot))
+        await pilot.press("alt+left")
+        await until(pilot, lambda: f"answer 1 of 2  “{questions[0]}”" in screen_text(pilot))
+        await pilot.resize_terminal(80, 24)
+        await pilot.press("alt+right")
+        await until(pilot, lambda: "answer 2 of 2  “And now explain" in screen_text(pilot))
+        assert screen_text(pilot).splitlines()[0].rstrip().endswith("finished")
 
 
 async def test_earlier_answers_are_reached_inside_it_and_outside() -> None:

@@ -36,6 +36,14 @@ def test_two_answers_of_different_sessions(talked: Homeai) -> None:
     assert "the right one's" in said
 
 
+def test_each_side_names_the_question_of_its_answer(homeai: Homeai) -> None:
+    questions = b"tokens=3 rate=200 first\ntokens=3 rate=200 and now the second\n"
+    assert homeai.run("chat", "--plain", stdin=questions).status == 0
+    left, right, *_ = homeai.run("compare", "last:1", "last:2").out.splitlines()
+    assert left.endswith('"tokens=3 rate=200 first"')
+    assert right.endswith('"tokens=3 rate=200 and now the second"')
+
+
 def test_the_figures_are_those_that_why_prints(talked: Homeai) -> None:
     told = talked.run("why", "tokens=30 rate=200:1", "--json").object()
     out = talked.run("compare", "tokens=30 rate=200:1", "tokens=30 rate=200:3").out
