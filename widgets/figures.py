@@ -235,6 +235,8 @@ def closing(view: AnswerView) -> Content:
     if view.decode_tps is not None:
         words.append(units.rate(view.decode_tps))
     words.append(f"{units.count(view.tokens)} token{'' if view.tokens == 1 else 's'}")
+    if view.fault is not None:
+        words.append(on_one_line(view.fault.message))  # the alert that says it goes with the next question
     return Content(" · ".join(words))
 
 

@@ -67,7 +67,9 @@ async def test_a_dead_engine_is_told_its_text_is_kept_and_the_next_question_goes
         await pilot.press("y", "enter")
         await until(pilot, lambda: len(app.played.asked) == 2)
         await pilot.pause()
-        assert "The engine died" not in screen_text(pilot)
+        # The alert is gone; the reason stays with the answer that it ended.
+        assert "✗" not in screen_text(pilot)
+        assert "· The engine died (signal 9)." in screen_text(pilot)
 
 
 async def test_an_engine_that_dies_while_nothing_runs_is_told_until_the_next_load() -> None:

@@ -196,7 +196,10 @@ def test_an_answer_that_waits_says_what_for() -> None:
             stories.stopped_in_prefill(),
             "stopped while reading: 256 of 604 read, kept for next time · 0 tokens",
         ),
-        (stories.died_while_writing(), "failed · first token after 2.31 s · 15.2 tok/s · 50 tokens"),
+        (
+            stories.died_while_writing(),
+            f"failed · first token after 2.31 s · 15.2 tok/s · 50 tokens · {stories.DIED.message}",
+        ),
     ],
 )
 def test_the_line_below_an_answer(facts: list[AnyFact], words: str) -> None:
