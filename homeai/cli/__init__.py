@@ -43,7 +43,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         # Answered before anything else is imported: 16 ms in place of 60.
         from homeai import __version__
 
-        print(f"homeai {__version__}")
+        try:
+            print(f"homeai {__version__}", flush=True)
+        except OSError:
+            from homeai.cli.console import guarded
+
+            return guarded(lambda: 0)  # which tries once more to write what is held back, and tells why it cannot
         return 0
 
     from homeai.cli.console import guarded

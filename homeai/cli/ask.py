@@ -50,7 +50,7 @@ def parser() -> Parser:
         lists={
             "Exit status": {
                 "0": "an answer, whole or cut at a limit",
-                "1": "something unexpected",
+                "1": "the output could not be written, or something unexpected",
                 "2": "wrong usage",
                 "3": "no such model",
                 "4": "a file that is no model to chat with",
@@ -90,7 +90,6 @@ def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:
             _tell_failure(result, HomeaiError("Stopped before the model was asked.", code="cancelled"))
             raise
         except Exception as problem:  # whatever it is, who reads JSON gets an object; it goes on to the top
-            # Of a standard output that fails too, which changes nothing: the object was what could not be written.
             _tell_failure(result, HomeaiError(f"Something unexpected happened: {problem}"))
             raise
 

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 
 from homeai.clock import now_ns
-from homeai.errors import ExitCode, HomeaiError
+from homeai.errors import ExitCode, HomeaiError, reason_of
 from homeai.platform import BROKEN_PIPE_STATUS, is_terminal_dumb
 from homeai.units import printable
 
@@ -32,13 +32,12 @@ def guarded(run: Callable[[], int]) -> int:
         return ExitCode.FAILURE
     try:
         status = run()
-        sys.stdout.flush()
+        write("")
     except HomeaiError as problem:
         say_problem(problem.message, problem.help)
         return problem.exit_code
     except BrokenPipeError:
-        # The reader has what it wanted. Python would complain once more when it flushes at its own end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        _leave_stdout()  # the reader has what it wanted
         return BROKEN_PIPE_STATUS
     except Interrupted as interrupted:
         return interrupted.status
@@ -54,8 +53,24 @@ def guarded(run: Callable[[], int]) -> int:
 
 def write(text: str) -> None:
     """Write data to stdout, at once. Control characters in it become visible stand-ins, in a pipe as on a terminal."""
-    sys.stdout.write(printable(text))
-    sys.stdout.flush()
+    try:
+        sys.stdout.write(printable(text))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as problem:
+        raise unwritable(problem) from problem
+
+
+def unwritable(problem: OSError) -> HomeaiError:
+    """The error for a standard output that takes no more; what is still held back for it goes nowhere."""
+    _leave_stdout()
+    return HomeaiError(f"Standard output could not be written: {reason_of(problem)}.", code="output_failed")
+
+
+def _leave_stdout() -> None:
+    """Python would complain once more when it flushes at its own end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def say(text: str, *, end: str = "\n") -> None:

@@ -8,10 +8,10 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from homeai.cli.console import say, write
+from homeai.cli.console import say, unwritable, write
 from homeai.cli.parser import Parser
 from homeai.cli.sessions import reading_progress
-from homeai.errors import HomeaiError, UsageError, reason_of
+from homeai.errors import UsageError
 
 SUMMARY = "writes a recorded session, or one answer of it, as a page, a table, Markdown or JSON"
 
@@ -121,6 +121,4 @@ def _to_stdout(pieces: Iterable[bytes]) -> None:
     except BrokenPipeError:
         raise
     except OSError as problem:
-        raise HomeaiError(
-            f"Standard output could not be written: {reason_of(problem)}.", code="export_failed"
-        ) from problem
+        raise unwritable(problem) from problem

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Any, NoReturn
 
 from homeai import __version__
+from homeai.cli.console import write
 from homeai.errors import UsageError
 from homeai.settings.kinds import Folders, did_you_mean
 from homeai.settings.table import SETTINGS, Setting
@@ -103,6 +104,10 @@ class Parser(argparse.ArgumentParser):
         # argparse's own word before a flag says nothing.
         words = message.removeprefix("argument ")
         raise UsageError(f"{words}.", code="usage", help=f"{self.prog} --help shows what it takes.")
+
+    def print_help(self, file: object = None) -> None:  # noqa: ARG002 - as in argparse, which says nothing of a failure
+        """Write the help to standard output."""
+        write(self.format_help())
 
     def format_help(self) -> str:
         """The whole help: examples first."""

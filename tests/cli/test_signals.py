@@ -157,13 +157,24 @@ class TestReaders:
         running.process.stderr.close()
         assert_gone(workers)
 
-    def test_a_full_disk_is_told(self, homeai: Homeai) -> None:
-        if not os.path.exists("/dev/full"):  # noqa: PTH110 - a device
-            pytest.skip("this system has no /dev/full")
-        done = homeai.shell('homeai ask "hi" > /dev/full')
+    @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")  # noqa: PTH110 - a device
+    @pytest.mark.parametrize(
+        "command",
+        [
+            *("--version", "--help", "ask hi", "ask --json hi", "ask --json --threads 0 hi", "config", "models"),
+            *("sessions", "sessions show last", "export last -o -", "why", "why --json"),
+        ],
+    )
+    def test_a_full_disk_is_told(self, homeai: Homeai, command: str) -> None:
+        """What could not be written and why, once, and it is no crash: nothing of the program's went wrong."""
+        assert homeai.run("ask", "hi").status == 0
+        done = homeai.shell(f"homeai {command} > /dev/full")
         assert done.status == 1
-        assert "No space left on device" in done.err
+        assert done.err.splitlines()[-1] == "homeai: Standard output could not be written: no space left on device."
+        assert done.err.count("could not be written") == 1
         assert "Traceback" not in done.err
+        assert "Exception ignored" not in done.err
+        assert not list((homeai.home / "state").rglob("crash-*.log"))
 
     @pytest.mark.parametrize("command", ["--version", "ask hi", "config", "models"])
     def test_a_closed_output_is_told(self, homeai: Homeai, command: str) -> None:
