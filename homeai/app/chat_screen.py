@@ -27,7 +27,7 @@ from widgets.side import side_lines
 from widgets.tabs import Tab, tab_line
 
 LEAST_WIDTH, LEAST_HEIGHT = 40, 10
-MOST_HINT_LINES = 3
+MOST_HINT_LINES, MOST_IN_HIGH_WINDOW = 3, 5
 WIDE_FOOTER = 100
 """In a window less wide than this fewer words stand beside the keys."""
 
@@ -222,9 +222,8 @@ class ChatScreen(Screen[None]):
         lines.display = bool(words)
         if words:
             width = self._mark.size.width + self.prompt.size.width
-            # Words do not break within: a key's name may hold a hyphen.
-            cut = wrap(words, max(width, 10), break_on_hyphens=False)[:MOST_HINT_LINES]
-            lines.show([Content.styled(line, MUTED) for line in cut])
+            most = MOST_IN_HIGH_WINDOW if self.has_class("-high") else MOST_HINT_LINES
+            lines.show([Content.styled(line, MUTED) for line in _cut(words, max(width, 16), most)])
 
     def _footer(self, width: int) -> Content:
         """The keys that do something now, as far as they fit beside what the question in the box would take."""
@@ -235,3 +234,13 @@ class ChatScreen(Screen[None]):
             if line.cell_length + piece.cell_length <= room:
                 line += piece
         return columns(line, ahead, width) if ahead else line
+
+
+def _cut(words: str, width: int, most: int) -> list[str]:
+    """At most so many lines; of a list of commands the last one says how many more there are."""
+    commands = words.split()
+    is_list = all(word.startswith("/") for word in commands)
+    # Words do not break within: a key's name may hold a hyphen.
+    lines = wrap(words, width, break_on_hyphens=False, max_lines=most, placeholder="  … ## more" if is_list else " …")
+    left = len(commands) - sum(line.count("/") for line in lines)
+    return [line.replace("##", str(left)) for line in lines] if is_list else lines

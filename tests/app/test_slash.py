@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from typing import Any
 
@@ -86,6 +87,25 @@ def test_tab_completes_as_far_as_it_is_sure(typed: str, completed: str | None) -
 def test_what_is_being_typed_is_explained(typed: str, told: str) -> None:
     assert told in slash.hint(typed)
     assert bool(told) == bool(slash.hint(typed))
+
+
+@pytest.mark.parametrize("size", [(40, 10), (64, 24), (80, 24), (100, 30), (120, 36), (200, 50)], ids=str)
+async def test_a_slash_lists_all_of_them_or_says_how_many_more_there_are(size: tuple[int, int]) -> None:
+    app = StagedApp(*stories.session_facts())
+    async with app.run_test(size=size) as pilot:
+        await ready(pilot)
+        await pilot.press("/")
+        await until(pilot, lambda: "/help  /new" in screen_text(pilot))
+        await pilot.pause()
+        words = screen_text(pilot).split()
+        shown, more = (
+            [one for one in slash.SLASHES if f"/{one.word}" in words],
+            re.search(r"… (\d+) more", " ".join(words)),
+        )
+        left = 0 if more is None else int(more[1])
+        assert len(shown) + left == len(slash.SLASHES)
+        assert left == 0 or size[0] < 80
+        assert app.chat_screen.prompt.size.height > 0
 
 
 def test_the_help_lists_all_of_them() -> None:
