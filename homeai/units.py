@@ -55,6 +55,11 @@ def count(number: int | None) -> str:
     return MISSING if number is None else f"{number:,}"
 
 
+def counted(number: int, what: str) -> str:
+    """A count of things: `1 new token`, `604 new tokens`."""
+    return f"{count(number)} {what}{'' if number == 1 else 's'}"
+
+
 def size(size_bytes: float | None) -> str:
     """A size in binary units: `512 B`, `92.0 MiB`, `3.10 GiB`."""
     if size_bytes is None:

@@ -10,7 +10,8 @@ from homeai.explain.ahead import Ahead
 
 def ahead_words(found: Ahead) -> tuple[str, str]:
     """`about 12 new tokens, first token in about 0.1 s`, and the same in less."""
-    new = units.count(roughly(found.new_tokens))
+    about = roughly(found.new_tokens)
+    new, tokens = units.counted(about, "new token"), units.counted(about, "token")
     whole = found.new_tokens + found.reused_tokens
     if found.context is not None and whole > found.context:
         return (
@@ -18,9 +19,9 @@ def ahead_words(found: Ahead) -> tuple[str, str]:
             f"too long: about {units.count(roughly(whole))} tokens",
         )
     if found.wait_ns is None:
-        return f"about {new} new tokens", f"about {new} tokens"
+        return f"about {new}", f"about {tokens}"
     wait = _about(found.wait_ns)
-    return f"about {new} new tokens, first token in about {wait}", f"about {new} tokens, {wait}"
+    return f"about {new}, first token in about {wait}", f"about {tokens}, {wait}"
 
 
 def roughly(number: int) -> int:

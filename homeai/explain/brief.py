@@ -13,7 +13,7 @@ from homeai.explain.finding import Finding
 from homeai.metrics.phases import PhaseName, current_phase
 from homeai.metrics.quantities import decode_tps, prefill_tps, ttft
 from homeai.metrics.state import AnswerState
-from homeai.units import count, rate, span
+from homeai.units import count, counted, rate, span
 
 LONG_NS = 200_000_000
 """What comes sooner feels immediate, and nobody asks why."""
@@ -92,9 +92,9 @@ def _waits(answer: AnswerState) -> str:
     new = tokenised.prompt - tokenised.reused
     expected = answer.expected
     if expected is None or expected.ttft_ns is None:
-        return f"You wait for {count(new)} new tokens to be read."
+        return f"You wait for {counted(new, 'new token')} to be read."
     by = "this machine's rates" if expected.basis == "calibration" else "the rates so far"
-    return f"{count(new)} new tokens to read: first word after about {span(expected.ttft_ns)}, by {by}."
+    return f"{counted(new, 'new token')} to read: first word after about {span(expected.ttft_ns)}, by {by}."
 
 
 def _waited(explanation: Explanation, ttft_ns: int) -> str:

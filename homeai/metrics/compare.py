@@ -14,6 +14,8 @@ from homeai.units import count, significant
 ONE_EACH = "One answer each: a difference of a few percent means nothing."
 """There is no spread to judge a difference by before something was repeated."""
 TWO_EACH = "Two of a kind are too few: a difference of a few percent means nothing."
+LEAST_FACTOR = 0.001
+"""Of three figures behind the point a smaller one shows none."""
 
 _SHOWN: tuple[tuple[str, tuple[str, ...]], ...] = (
     (
@@ -94,8 +96,15 @@ class Row:
 
     @property
     def factor_words(self) -> str:
-        """`×0.500`; empty without a factor."""
-        return "" if self.factor is None else f"×{significant(self.factor)}"
+        """`×0.500`; empty without a factor, and where it or one of the two is too small to be shown."""
+        factor = self.factor
+        if factor is None or factor < LEAST_FACTOR or _looks_like_nothing(self.left) or _looks_like_nothing(self.right):
+            return ""
+        return f"×{significant(factor)}"
+
+
+def _looks_like_nothing(figure: Figure) -> bool:
+    return figure.words == replace(figure, value=0).words
 
 
 @dataclass(frozen=True, slots=True)

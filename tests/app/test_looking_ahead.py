@@ -72,6 +72,8 @@ async def test_a_text_that_cannot_fit_is_told_before_it_is_sent() -> None:
         (3072, 19_400, "about 3,100 new tokens, first token in about 19 s"),
         (3072, 125_000, "about 3,100 new tokens, first token in about 2 min 05 s"),
         (0, None, "about 0 new tokens"),
+        (1, None, "about 1 new token"),
+        (1, 300, "about 1 new token, first token in about 0.3 s"),
     ],
 )
 def test_the_words_claim_no_more_than_is_known(new: int, wait_ms: int | None, words: str) -> None:

@@ -265,6 +265,14 @@ def test_what_was_lost_is_no_part_of_the_long_prompt() -> None:
     assert "message 2, a question of yours, was changed" in lost.words
 
 
+def test_a_single_token_is_one_token() -> None:
+    finding = found("short_prompt", prompt=1, prefill_ms=9)
+    assert finding.brief.startswith("reading 1 new token")
+    assert finding.words.startswith("Only 1 new token had to be read,")
+    assert "1 new tokens" not in finding.brief
+    assert "after 1 token because" in found("cut_by_length", finish="length", max_tokens=1, gaps_ms=()).words
+
+
 def test_a_few_tokens_read_again_are_a_short_prompt_and_no_loss() -> None:
     parting = Divergence(at=80, held=90, message=2, role="assistant", why="retokenised")
     changes: dict[str, Any] = {"prompt": 92, "reused": 80, "prefill_ms": 60, "divergence": parting}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace as at
+
 import pytest
 from msgspec.structs import replace
 
@@ -77,6 +79,25 @@ def test_where_one_is_missing_there_is_no_difference() -> None:
 def test_nothing_has_no_factor() -> None:
     row = rows(WHOLE, WHOLE)["phases_ms.load"]
     assert (row.left.value, row.difference, row.factor) == (0, 0, None)
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "words"),
+    [
+        (0, ms(12.1), ""),
+        (1_114, ms(12.1), ""),
+        (ms(12.1), 1_114, ""),
+        (ms(12.1), 0, ""),
+        (0, 0, ""),
+        (1_114, 1_114, ""),
+        (ms(20_000), ms(5), ""),
+        (ms(0.01), ms(12.1), "×1,210"),
+        (ms(10), ms(5), "×0.500"),
+    ],
+)
+def test_what_is_shown_as_nothing_has_no_factor_in_words(left: int, right: int, words: str) -> None:
+    one = rows(WHOLE, WHOLE)["phases_ms.unaccounted"].left
+    assert Row(at(one, value=left), at(one, value=right)).factor_words == words
 
 
 def test_differences_and_factors_in_words() -> None:

@@ -7,7 +7,7 @@ from homeai.explain.finding import Finding, Term
 from homeai.explain.rules import Rule
 from homeai.metrics.context_now import others_held
 from homeai.metrics.phases import does_not_fit
-from homeai.units import count
+from homeai.units import count, counted
 
 
 def _find(context: AnswerContext) -> Finding | None:
@@ -17,11 +17,11 @@ def _find(context: AnswerContext) -> Finding | None:
     refused = does_not_fit(context.answer)
     if ended.finish_reason != "context" and not refused:
         return None
-    written = context.answer.tokens.count
+    written, holds = context.answer.tokens.count, count(tokenised.context)
     words = (
-        f"The prompt has {count(tokenised.prompt)} tokens and the context holds {count(tokenised.context)}."
+        f"The prompt has {count(tokenised.prompt)} tokens and the context holds {holds}."
         if refused
-        else f"The answer ends after {count(written)} tokens: the context, {count(tokenised.context)} tokens, is full."
+        else f"The answer ends after {counted(written, 'token')}: the context, {holds} tokens, is full."
     )
     others = others_held(context.state, context.answer)
     if others:

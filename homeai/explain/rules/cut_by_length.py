@@ -5,7 +5,7 @@ from __future__ import annotations
 from homeai.explain.context import AnswerContext
 from homeai.explain.finding import Finding, Term
 from homeai.explain.rules import Rule
-from homeai.units import count
+from homeai.units import counted
 
 
 def _find(context: AnswerContext) -> Finding | None:
@@ -21,7 +21,7 @@ def _find(context: AnswerContext) -> Finding | None:
         confidence="high",
         cost_ns=None,
         brief="it was cut at the limit",
-        words=f"The answer was cut after {count(written)} tokens because that is the limit that was set.",
+        words=f"The answer was cut after {counted(written, 'token')} because that is the limit that was set.",
         terms=(Term("limit", limit or written, "tokens"), Term("written", written, "tokens")),
         try_this="A larger --max-tokens lets it go on.",
     )

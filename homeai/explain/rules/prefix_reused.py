@@ -5,7 +5,7 @@ from __future__ import annotations
 from homeai.explain.context import AnswerContext
 from homeai.explain.finding import Finding, Term
 from homeai.explain.rules import Rule
-from homeai.units import count, span
+from homeai.units import count, counted, span
 
 LEAST = 32
 
@@ -21,7 +21,7 @@ def _find(context: AnswerContext) -> Finding | None:
         kind="explanation",
         confidence="medium",
         cost_ns=-saved_ns,
-        brief=f"{count(tokenised.reused)} tokens known from before",
+        brief=f"{counted(tokenised.reused, 'token')} known from before",
         words=(
             f"{count(tokenised.reused)} of the {count(tokenised.prompt)} prompt tokens were known from the turn before "
             f"and not read again; at {span(per_token_ns)} each that saved about {span(saved_ns)}."

@@ -8,7 +8,7 @@ from homeai.explain.reading import compared
 from homeai.explain.rules import Rule
 from homeai.metrics.quantities.prefill_tps import EVALUATED_MIN
 from homeai.metrics.roofline import best_tokens_per_s, step_ns
-from homeai.units import count, span
+from homeai.units import counted, span
 
 EFFICIENT = 0.5
 """A prompt whose step reaches less than this share of the best rate is too short for it."""
@@ -34,7 +34,7 @@ def _find(context: AnswerContext) -> Finding | None:
     if context.lost_tokens:
         return None
     cost_ns = took_ns - context.prefill_wait_ns
-    words = f"Only {count(evaluated)} new tokens had to be read, which took {span(cost_ns)}."
+    words = f"Only {counted(evaluated, 'new token')} had to be read, which took {span(cost_ns)}."
     than_usual = compared(context, cost_ns)
     terms = [Term("new prompt tokens", evaluated, "tokens")]
     single_ns = step_ns(context.ceilings, 1, 0) if context.ceilings is not None else None
@@ -47,7 +47,7 @@ def _find(context: AnswerContext) -> Finding | None:
         kind=than_usual.kind,
         confidence="high",
         cost_ns=cost_ns,
-        brief=f"reading {count(evaluated)} new tokens{than_usual.brief}",
+        brief=f"reading {counted(evaluated, 'new token')}{than_usual.brief}",
         words=words + (than_usual.words if than_usual.kind == "alarm" else ""),
         terms=(*terms, Term("reading them", cost_ns, "ns", cost_ns)),
         try_this=than_usual.try_this,
