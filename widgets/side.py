@@ -205,7 +205,7 @@ def _before_the_first(frame: Frame, width: int) -> list[Content]:
     if load is not None and load.fault is not None and load.fault.code != "cancelled":
         failed = f"{on_one_line(load.name)} could not be loaded: {on_one_line(load.fault.message)}"
         return Content(failed).wrap(max(10, width))[:4]
-    text = (
-        "Ask something. This shows what you wait for, how fast the answer comes, and what the machine does meanwhile."
-    )
+    text = "This shows what you wait for, how fast the answer comes, and what the machine does meanwhile."
+    if not frame.sign:  # in a replay nothing can be asked
+        text = f"Ask something. {text}"
     return [line.stylize_before(MUTED) for line in Content(text).wrap(max(10, width))]

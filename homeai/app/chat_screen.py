@@ -40,6 +40,8 @@ WELCOME = (
     Row(Content("Paste a long letter and ask for a summary."), "  ", "  "),
 )
 
+REPLAY_WELCOME = (Row(Content.styled("A replay: its questions come by themselves.", "bold")),)
+
 
 class ChatScreen(Screen[None]):
     """Shows what the application hands it; keys and decisions belong to the application.
@@ -49,11 +51,15 @@ class ChatScreen(Screen[None]):
         number: The first chat's number.
         submit: What the box for questions calls.
         complete: What its Tab key asks.
+        welcome: What stands in a chat before the first question.
     """
 
-    def __init__(self, keys: Keys, number: int, submit: Submit, complete: Complete) -> None:
+    def __init__(
+        self, keys: Keys, number: int, submit: Submit, complete: Complete, welcome: tuple[Row, ...] = WELCOME
+    ) -> None:
         super().__init__(id="chat")
         self._keys = keys
+        self._welcome = welcome
         self._number = number
         """The chat that is shown."""
         self._talks: dict[int, Conversation] = {}
@@ -100,7 +106,7 @@ class ChatScreen(Screen[None]):
 
     def on_mount(self) -> None:
         """Greet, and be ready to type."""
-        self.conversation.welcome(WELCOME)
+        self.conversation.welcome(self._welcome)
         self.prompt.focus()
 
     @property
@@ -127,7 +133,7 @@ class ChatScreen(Screen[None]):
             new = self._new_talk(number)
             new.sleep()
             self.query_one("#left").mount(new, before="#alert")
-            new.welcome(WELCOME)
+            new.welcome(self._welcome)
 
     def clear_talks(self, number: int) -> None:
         """Take all conversations away; the new one of this chat is shown."""

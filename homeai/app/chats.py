@@ -40,12 +40,12 @@ def copy_or_stop(app: HomeaiApp) -> None:
 
 
 def quit_if_sure(app: HomeaiApp) -> None:
-    """Quit; while answers are written, at the second press only."""
+    """Quit; while answers are written, at the second press only. A replay loses nothing."""
     answers = {} if app.session is None else app.session.state.answers
     # By the state, which the screen shows too: the fact of an end is heard up to a tick later.
     ended = {answer_id for answer_id, answer in answers.items() if answer.ended is not None}
     writing, now = sum(chat.live_id not in ended for chat in app.desk.live), monotonic()
-    if not writing or now < app.quitting_until_s:
+    if not writing or app.replaying is not None or now < app.quitting_until_s:
         app.exit()
         return
     app.quitting_until_s = now + SURE_WITHIN_S

@@ -119,8 +119,7 @@ class CompareScreen(LivePage):
         self._settled = (*pair, around) if over else None
         self.part("lines").show(compare_lines(compare(*pair, self.owner.at_ns), width))
         self._show_head("" if left.recorded or right.recorded else f"{len(answers)} answers", head_line(width))
-        key = self.keys.words("ask_again")
-        again = f"{key} in the chat asks again" if key else ""
+        again = f"{self._again_key} in the chat asks again" if self._again_key else ""
         self._show_words(told(*pair, one.answers.values(), other.answers.values(), again))
 
     def _fill(self, answers: list[_Answer]) -> list[_Side | None]:
@@ -153,8 +152,13 @@ class CompareScreen(LivePage):
     def _state(self, side: _Side | None) -> SessionState:
         return self.session_state if side is None or side.recorded is None else side.recorded.state
 
+    @property
+    def _again_key(self) -> str:
+        """The key that repeats an answer; in a replay none does."""
+        return "" if self.owner.replaying is not None else self.keys.words("ask_again")
+
     def _show_none(self) -> None:
-        words, again = "Two answers are needed.", self.keys.words("ask_again")
+        words, again = "Two answers are needed.", self._again_key
         words += f" {again} in the chat asks your last question again." if again else ""
         words += " Enter takes one of a recorded session." if self.owner.librarian is not None else ""
         lines = Content(words).wrap(max(10, self.width("lines")))

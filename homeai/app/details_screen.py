@@ -13,7 +13,6 @@ from homeai.metrics.details import details
 from homeai.metrics.memory_group import memory_group
 from homeai.metrics.state import AnswerState
 from widgets.details_table import HELP_LINES, Table, help_lines, table
-from widgets.figures import MUTED
 
 if TYPE_CHECKING:
     from homeai.app.app import HomeaiApp
@@ -52,7 +51,7 @@ class DetailsScreen(LivePage):
         self._settled = source if answer is None or answer.ended is not None else None
         view = chat.shown_view(state, now_ns)
         if answer is None or view is None:
-            self._table = Table([Content.styled("No answer yet: ask something first.", MUTED)], [], [])
+            self._table = Table([self.none_yet], [], [])
         else:
             groups = list(details(answer, now_ns, state.engine.ready))
             # What was expected belongs to the answer; what follows is of the model and the machine.

@@ -101,6 +101,12 @@ class LivePage(Screen[None]):
         return SessionState() if session is None else session.state
 
     @property
+    def none_yet(self) -> Content:
+        """What stands where the answer's lines will; in a replay nobody can ask."""
+        words = "No answer yet." if self.owner.replaying is not None else "No answer yet: ask something first."
+        return Content.styled(words, MUTED)
+
+    @property
     def scrolled(self) -> VerticalScroll:
         """The part that scrolls."""
         return self.query_one(".page", VerticalScroll)

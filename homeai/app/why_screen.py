@@ -50,7 +50,7 @@ class WhyScreen(LivePage):
             return
         self._settled = (found, width, measured)
         if found is None or chat.shown_id is None:
-            lines = [Content.styled("No answer yet: ask something first.", MUTED)]
+            lines = [self.none_yet]
         else:
             answer = state.answers[chat.shown_id]
             lines = why_page(answer, found[0], self._ceilings(answer), width, owner.targets, measured=measured)

@@ -178,6 +178,38 @@ async def test_nothing_can_be_asked_and_that_is_said() -> None:
         assert app.chat_screen.prompt.text == ""
 
 
+async def test_nothing_that_is_said_asks_for_a_question() -> None:
+    app = playing()
+    async with app.run_test(size=SIZE) as pilot:
+        replay = await opened(pilot)
+        await pilot.press("space", "left")
+        await until(pilot, lambda: not replay.is_playing and not app.desk.current.answer_ids)
+        assert "its questions come by themselves" in screen_text(pilot)
+        shown = screen_text(pilot)
+        for key, words in (("f5", "No answer yet."), ("f10", "No answer yet."), ("f6", "Two answers are needed.")):
+            await pilot.press(key)
+            await until(pilot, lambda words=words: words in screen_text(pilot))  # type: ignore[misc]
+            shown += screen_text(pilot)
+        await pilot.press("escape", "n", "n", "n", "n", "f6")
+        await until(pilot, lambda: "One answer each" in screen_text(pilot))
+        shown += screen_text(pilot)
+        for words in ("Type a question", "Three things to try", "sk something", "Ctrl+R"):
+            assert words not in shown, words
+
+
+async def test_the_key_that_quits_does_in_the_middle_of_an_answer() -> None:
+    app = playing()
+    async with app.run_test(size=SIZE) as pilot:
+        replay = await opened(pilot)
+        await pilot.press("n")
+        while not app.desk.live:
+            await pilot.press("right")
+            await pilot.pause()
+        assert not replay.is_playing
+        await pilot.press("ctrl+q")
+        await until(pilot, lambda: app.return_value is not None or not app.is_running)
+
+
 async def test_details_and_compare_work_in_a_replay() -> None:
     app = playing()
     async with app.run_test(size=SIZE) as pilot:
