@@ -84,7 +84,7 @@ KEPT = {
     "LoadEnded": {"page_cache"},
     "ModelFacts": {"name", "quant", "arch", "template"},
     "EngineFacts": {"backend", "build", "kv_type_k", "kv_type_v"},
-    "Ceilings": {"measured_at"},
+    "Ceilings": {"measured_at", "kv_type_k", "kv_type_v"},
     "Divergence": {"role", "why"},
     "Expected": {"basis"},
     "Templated": {"template"},
