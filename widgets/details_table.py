@@ -72,34 +72,12 @@ def help_lines(figure: Figure, width: int) -> list[Content]:
     return [*text, Content.styled(on_one_line("   ".join(notes)), MUTED).truncate(width, ellipsis=True)]
 
 
-def words_of(figure: Figure) -> str:
-    """The value with its unit, rounded as everywhere."""
-    value = figure.value
-    if value is None:
-        return units.MISSING
-    if isinstance(value, str):
-        return on_one_line(value)
-    match figure.unit:
-        case "ns":
-            return units.span(value)
-        case "tok/s":
-            return units.rate(value)
-        case "share":
-            return units.percent(value)
-        case "bytes":
-            return units.size(value)
-        case "tokens":
-            return f"{units.count(int(value))} tok"
-        case _:
-            return units.count(int(value))
-
-
 def _line(figure: Figure, label_width: int, width: int, *, in_focus: bool) -> Content:
     mark = Content.styled("▸ " if in_focus else "  ", ACCENT)
     label = Content(on_one_line(figure.label)).truncate(label_width, ellipsis=True)
     label = label.stylize(STRONG) if in_focus else label
     line = Content.assemble(mark, label.pad_right(label_width - label.cell_length), " ")
-    known, words = figure.value is not None, words_of(figure)
+    known, words = figure.value is not None, on_one_line(figure.words)
     if known and Content(words).cell_length > VALUE:
         return _filled(Content.assemble(line, middle_cut(words, width - line.cell_length)), width, in_focus)
     value = Content.styled(words, "" if known else MUTED)

@@ -20,6 +20,8 @@ _FORMATS: tuple[tuple[str, Callable[[float], str]], ...] = (
     ("_count", lambda value: f"{value:,.0f}"),
 )
 """By the end of a value's name, which says its unit; the first that fits."""
+_BESIDE = {"_bytes_per_s": " rate", "_percent_of_machine": " of all cores"}
+"""What tells apart values that are read in two units."""
 
 
 def machine_words(answer: AnswerState) -> list[tuple[str, str, str]]:
@@ -35,7 +37,7 @@ def _in_words(probe: str, name: str, reading: Reading) -> tuple[str, str]:
     ending, shown = next(
         ((ending, shown) for ending, shown in _FORMATS if name.endswith(ending)), ("", units.significant)
     )
-    words = name[: len(name) - len(ending)].replace("_", " ")
+    words = f"{name[: len(name) - len(ending)].replace('_', ' ')}{_BESIDE.get(ending, '')}"
     label = f"{probe}: {words}" if words else probe
     mean, most = shown(reading.mean), shown(reading.largest)
     return label, mean if mean == most else f"{mean}, at most {most}"

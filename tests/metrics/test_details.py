@@ -10,6 +10,7 @@ from homeai.events import AnyFact, Fault, Queued, Sample, Sampler
 from homeai.metrics.contract import contract
 from homeai.metrics.details import Figure, details
 from homeai.metrics.fold import fold_all
+from homeai.metrics.machine_figures import machine_words
 from homeai.metrics.quantities import metrics
 from tests.metrics import stories
 from tests.metrics.stories import ms
@@ -107,3 +108,11 @@ def test_readings_of_the_machine_are_told_in_the_units_that_their_names_say() ->
     assert found["machine.cpu.frequency_mhz"] == ("cpu: frequency", "3,200 MHz")
     assert found["machine.nvidia.gpu_0_power_watts"] == ("nvidia: gpu 0 power", "311 W")
     assert found["machine.nvidia.gpu_0_percent"] == ("nvidia: gpu 0", "99 %")
+
+
+def test_no_two_readings_of_a_probe_have_one_name() -> None:
+    names = ("engine_read_bytes", "engine_read_bytes_per_s", "program_percent_of_core", "program_percent_of_machine")
+    read = [Sample(at_ns=ms(at), took_ns=1, probe="x", values=dict.fromkeys(names, 1.0)) for at in (2000, 4000)]
+    answer = fold_all([*stories.session_facts(), *stories.whole_answer()[:8], *read]).answers[1]
+    labels = [label for _, label, _ in machine_words(answer)]
+    assert labels == ["x: engine read", "x: engine read rate", "x: program", "x: program of all cores"]
