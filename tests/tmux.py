@@ -16,6 +16,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 
+SETTLED_S = 0.025
+"""Less than half the time between two pictures of the dashboard, more than one of them takes to arrive."""
+
 needs_tmux = pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
 
 
@@ -66,8 +69,18 @@ class Tmux:
         self.tell("resize-window", "-t", "t", "-x", str(columns), "-y", str(rows))
 
     def screen(self) -> str:
-        """What stands on the screen."""
-        return self.tell("capture-pane", "-p", "-t", "t")
+        """What stands on the screen, as a whole picture.
+
+        tmux answers in the middle of one too: with both cores busy 3 of 600 captures had rows of two pictures. So it is
+        asked until nothing changed for a while.
+        """
+        shown = self.tell("capture-pane", "-p", "-t", "t")
+        for _ in range(40):
+            time.sleep(SETTLED_S)
+            before, shown = shown, self.tell("capture-pane", "-p", "-t", "t")
+            if shown == before:
+                break
+        return shown
 
     def until(self, holds: Callable[[str], object], within_s: float = 150.0) -> str:
         """Wait until something holds of the screen, and return it."""
@@ -75,7 +88,6 @@ class Tmux:
         while not holds(shown := self.screen()):
             assert time.monotonic() < end, f"did not come in {within_s} s:\n{shown}"
             assert "ended with" not in shown, f"it ended:\n{shown}"
-            time.sleep(0.03)
         return shown
 
     def until_shown(self, text: str, within_s: float = 150.0) -> str:
