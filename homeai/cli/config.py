@@ -30,7 +30,7 @@ def parser() -> Parser:
             "",
             "Below the settings, keys of the dashboard may stand:",
             "  [keys]",
-            '  new_chat = "f4"',
+            '  new_chat = "f12"',
         ),
     )
     choice = made.add_mutually_exclusive_group()

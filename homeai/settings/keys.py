@@ -1,7 +1,7 @@
 """The section `[keys]` of the settings file: which keys do what in the dashboard.
 
     [keys]
-    new_chat = "f4"
+    new_chat = "f12"
     next_chat = ["f8", "ctrl+pagedown"]
     close_chat = []
 
@@ -40,7 +40,7 @@ def read_keys(section: object, text: str, path: str, settings: Container[str] = 
         UsageError: It is no section, or a value is neither a text nor a list of texts.
     """
     if not isinstance(section, dict):
-        message = f'{_place(path, text, "")}: {SECTION} is a section, [{SECTION}], with lines such as new_chat = "f4"'
+        message = f'{_place(path, text, "")}: {SECTION} is a section, [{SECTION}], with lines such as new_chat = "f12"'
         raise UsageError(message, code="usage")
     written = {}
     for action, value in section.items():

@@ -42,3 +42,13 @@ def test_a_key_that_cannot_be_is_an_error_of_use(config: Path, capsys: pytest.Ca
     config.write_text('[keys]\nnew_caht = "f12"\n', encoding="utf-8")
     assert main(["config"]) == ExitCode.USAGE
     assert 'Did you mean "new_chat"?' in capsys.readouterr().err
+
+
+def test_the_example_of_the_help_can_be_used_as_it_stands(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["config", "--help"])
+    example = [line for line in capsys.readouterr().out.splitlines() if line.startswith("  ") and " = " in line]
+    at = next(at for at, line in enumerate(example) if "new_chat" in line)
+    config.write_text("\n".join([*example[:at], "[keys]", example[at]]), encoding="utf-8")
+    assert main(["config", "--keys"]) == 0
+    assert "keys.new_chat" in capsys.readouterr().out
