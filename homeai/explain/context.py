@@ -18,7 +18,7 @@ from homeai.metrics.phases import Phase, PhaseName, decode_parts, phases
 from homeai.metrics.placement import Gpu, matched
 from homeai.metrics.quantities import decode_tps, ttft
 from homeai.metrics.quantities.decode_tps import TOKENS_MIN
-from homeai.metrics.quantities.prefill_tps import EVALUATED_MIN
+from homeai.metrics.quantities.prefill_tps import EVALUATED_MIN, own_token_ns
 from homeai.metrics.roofline import bandwidth_use, decode_bytes, felt_depth, prefill_ns, token_ns
 from homeai.metrics.state import AnswerState, Loaded, ProbeState, Reading, SessionState
 
@@ -118,8 +118,20 @@ class AnswerContext:
 
     @cached_property
     def prefill_ns(self) -> int | None:
-        """The reading of the prompt, to its end or to where it was cut."""
-        return self.span_ns("prefill")
+        """The reading of the prompt, once it is over: to the end of the last chunk, also where it was cut.
+
+        What a stop or a dead engine cut off after that is time without a token to show for it.
+        """
+        prefill = self.answer.prefill
+        if self.span_ns("prefill") is None or prefill is None or prefill.read < prefill.done:
+            return None
+        return prefill.ended_at_ns - prefill.started_at_ns
+
+    @property
+    def read_whole(self) -> bool:
+        """Whether all of the prompt was read; not when it was cut short in the middle."""
+        tokenised = self.answer.tokenised
+        return tokenised is not None and self.answer.evaluated == tokenised.prompt - tokenised.reused
 
     @cached_property
     def prefill_wait_ns(self) -> int:
@@ -129,14 +141,14 @@ class AnswerContext:
     @cached_property
     def prompt_token_ns(self) -> float | None:
         """What a token of a prompt takes to read: in this answer, else by the ceilings, else in an earlier answer."""
-        own = _prompt_token_ns(self.answer)
+        own = own_token_ns(self.answer)
         if own is not None:
             return own
         if self.ceilings is not None:
             rates = [step.took_ns / step.tokens for step in self.ceilings.steps if step.tokens >= EVALUATED_MIN]
             if rates:
                 return min(rates)
-        earlier = [took for answer in self.earlier if (took := _prompt_token_ns(answer)) is not None]
+        earlier = [took for answer in self.earlier if (took := own_token_ns(answer)) is not None]
         return median(earlier) if earlier else None
 
     @cached_property
@@ -148,7 +160,7 @@ class AnswerContext:
         if self.ceilings is not None and not other_engine(self.ceilings, engine):
             took_ns = prefill_ns(self.ceilings, engine, evaluated, tokenised.reused, tokenised.context_used_others)
             return None if took_ns is None else (took_ns, "calibration")
-        earlier = [each for answer in self.earlier if (each := _prompt_token_ns(answer)) is not None]
+        earlier = [each for answer in self.earlier if (each := own_token_ns(answer)) is not None]
         return (median(earlier) * evaluated, "session") if len(earlier) >= USUAL_MIN else None
 
     @cached_property
@@ -295,11 +307,3 @@ def _token_ns(answer: AnswerState) -> float | None:
         return None
     rate = decode_tps.METRIC.compute(answer).value
     return 1e9 / rate if rate else None
-
-
-def _prompt_token_ns(answer: AnswerState) -> float | None:
-    """What a token of an answer's prompt took to read, what went to others apart; None for too few of them."""
-    prefill = answer.prefill
-    if prefill is None or prefill.done < EVALUATED_MIN or prefill.read < prefill.done:
-        return None
-    return (prefill.ended_at_ns - prefill.started_at_ns - prefill.parts.wait_other_ns) / prefill.done

@@ -34,7 +34,7 @@ from homeai.metrics.quantities import (
     stop_latency,
     ttft,
 )
-from homeai.metrics.quantities.prefill_tps import EVALUATED_MIN
+from homeai.metrics.quantities.prefill_tps import EVALUATED_MIN, own_token_ns
 from homeai.metrics.quantity import Quantity, rate
 from homeai.metrics.state import AnswerState, SessionState
 
@@ -78,7 +78,7 @@ class PromptView:
     eta_ns: int | None
     """Until the rest is read at this rate; 0 when it is read."""
     saved_ns: int | None
-    """Estimated: what the reused tokens would have taken at this rate."""
+    """Estimated: what the reused tokens would have taken at this rate, what went to other answers left out."""
     chunks: int
     shared: bool
     """Some iterations also served other answers: the rate is a wall rate."""
@@ -313,6 +313,7 @@ def _prompt(answer: AnswerState) -> PromptView | None:
         done = inside.done
         if per_second is None and done >= EVALUATED_MIN:
             per_second = rate(done, inside.at_ns - tokenised.at_ns).value
+    each_ns = own_token_ns(answer) or (1e9 / per_second if per_second else None)
     return PromptView(
         prompt=tokenised.prompt,
         reused=tokenised.reused,
@@ -321,7 +322,7 @@ def _prompt(answer: AnswerState) -> PromptView | None:
         total=total,
         rate_tps=per_second,
         eta_ns=round(max(0, total - done) * 1e9 / per_second) if per_second else None,
-        saved_ns=round(tokenised.reused * 1e9 / per_second) if per_second else None,
+        saved_ns=None if each_ns is None else round(tokenised.reused * each_ns),
         chunks=prefill.chunks if prefill is not None else 0,
         shared=prefill is not None and prefill.shared,
         estimated=estimated,

@@ -5,12 +5,28 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from homeai.events import Attention, Ceilings, Device, Divergence, Fault, ModelShape, Notice, Sample, Step
+from homeai.events import (
+    AnyFact,
+    Attention,
+    Ceilings,
+    Device,
+    Divergence,
+    Fault,
+    ModelShape,
+    Notice,
+    Prefilled,
+    Sample,
+    Step,
+)
 from homeai.explain.explanation import explain
 from homeai.explain.finding import Finding
 from homeai.explain.rules import rules
 from homeai.explain.slow import cause_of
+from homeai.metrics.fold import fold_all
+from homeai.metrics.quantities import prefill_tps
+from homeai.metrics.view import view
 from tests.explain.scenes import (
     GIB,
     ID,
@@ -26,6 +42,7 @@ from tests.explain.scenes import (
     slow_step,
     steps,
 )
+from tests.metrics import stories
 
 
 def find(rule: str, **changes: Any) -> Finding | None:
@@ -53,6 +70,8 @@ NO_ROOM = Fault(code="context_full", message="too long")
 HUGE_CARD = Ceilings(read_bytes_per_s=1008e9)
 SEVEN_B = ModelShape(weight_bytes=3_782_000_000, body_params=6_600_000_000, head_params=131_072_000, attention=())
 CARD = engine(layers_offloaded=33, layers_total=33)
+KILLED_READING = [*stories.stopped_in_prefill()[:-2], stories.ended(3003, "error", fault=stories.DIED)]
+"""1,000 ms into the second chunk."""
 
 CASES: dict[str, tuple[dict[str, Any], list[dict[str, Any]], list[dict[str, Any]]]] = {
     # rule: (it is so, [it is not ...], [not enough is known ...])
@@ -253,6 +272,42 @@ def test_the_sum_of_a_long_prompt() -> None:
     assert new.value * each.value == pytest.approx(ms(2310))
 
 
+def test_a_prompt_read_beside_other_answers_has_one_rate_and_that_is_shown_elsewhere() -> None:
+    shared: dict[str, Any] = {"prompt": 1804, "reused": 1200, "prefill_ms": 2310, "prefill_wait_ms": 1000}
+    finding = found("long_prompt", **shared)
+    assert finding.cost_ns == ms(1310)
+    assert finding.brief == "reading 604 new prompt tokens (1.31 s)"
+    assert finding.words == (
+        "604 new prompt tokens had to be read before the first word: 2.17 ms each without other answers, that is "
+        "1.31 s; 1,200 more were known from before."
+    )
+    assert found("waiting_for_other", **shared).brief == "another answer in between"
+    # What the cache saved is one figure too, here and in the table of phases.
+    answer = view(session(**shared), ID, 0)
+    assert answer.prompt is not None
+    assert answer.prompt.rate_tps == pytest.approx(604 / 2.310)
+    assert answer.prompt.saved_ns == round(1200 * 1310e6 / 604)
+    assert found("prefix_reused", **shared).cost_ns == -answer.prompt.saved_ns
+
+
+@pytest.mark.parametrize("facts", [stories.stopped_in_prefill(), KILLED_READING], ids=("stopped", "killed"))
+def test_a_prompt_that_was_cut_short_has_the_rate_of_what_was_read(facts: list[AnyFact]) -> None:
+    state = fold_all(facts)
+    rate = prefill_tps.METRIC.compute(state.answers[1])
+    assert rate.value == pytest.approx(256.0)
+    finding = next(finding for finding in explain(state, 1).wait if finding.id == "long_prompt")
+    assert finding.words.startswith("256 new prompt tokens were read before it was cut short: at 256 tok/s, 3.91 ms")
+    assert finding.cost_ns == ms(1000)
+
+
+def test_a_few_tokens_of_a_prompt_that_was_cut_short_are_no_short_prompt() -> None:
+    facts = stories.stopped_in_prefill()
+    begun = replace(facts[-3], tokens=16, done=16)
+    assert isinstance(begun, Prefilled)
+    state = fold_all([*facts[:-3], begun, *facts[-2:]])
+    assert {finding.id for finding in explain(state, 1).wait} & {"short_prompt", "long_prompt"} == set()
+
+
 def test_what_was_lost_is_no_part_of_the_long_prompt() -> None:
     changes: dict[str, Any] = {"prompt": 1000, "reused": 100, "prefill_ms": 3000, "divergence": LOST}
     lost, long = found("prefix_lost", **changes), found("long_prompt", **changes)
@@ -323,7 +378,7 @@ def test_two_cores_are_limited_by_computing_and_never_by_memory() -> None:
     reading = next(term for term in finding.terms if term.name == "of that reading memory")
     assert reading.value == pytest.approx(ms(4.15), rel=0.02)
     names = [term.name for term in finding.terms if term.cost_ns is not None]
-    assert names == ["arithmetic, as measured", "the rest"]
+    assert names == ["arithmetic, as measured", "what goes with each step"]
 
 
 def test_what_disturbs_an_answer_does_not_change_what_its_machine_is_limited_by() -> None:

@@ -7,6 +7,7 @@ from homeai.explain.finding import Finding, Term
 from homeai.explain.reading import compared
 from homeai.explain.rules import Rule
 from homeai.explain.rules.short_prompt import is_short
+from homeai.metrics.quantities import prefill_tps
 from homeai.metrics.quantities.prefill_tps import EVALUATED_MIN
 from homeai.units import count, rate, span
 
@@ -24,6 +25,11 @@ def _find(context: AnswerContext) -> Finding | None:
     if cost_ns <= 0 or new <= 0:
         return None
     per_token_ns = own_ns / evaluated
+    own_rate = rate(1e9 / per_token_ns)
+    # Beside the wall rate that every other place shows, a second one would contradict it: then spans have to do.
+    alone = own_rate == rate(prefill_tps.METRIC.compute(context.answer).value)
+    read = "had to be read before the first word" if context.read_whole else "were read before it was cut short"
+    each = f"at {own_rate}, {span(per_token_ns)} each" if alone else f"{span(per_token_ns)} each without other answers"
     reused = context.answer.tokenised.reused if context.answer.tokenised is not None else 0
     than_usual = compared(context, own_ns)
     known = f"; {count(reused)} more were known from before" if reused else ""
@@ -33,11 +39,9 @@ def _find(context: AnswerContext) -> Finding | None:
         kind=than_usual.kind,
         confidence="medium" if context.answer.prefill is not None and context.answer.prefill.shared else "high",
         cost_ns=cost_ns,
-        brief=f"reading {count(new)} new prompt tokens at {rate(1e9 / per_token_ns)}{than_usual.brief}",
-        words=(
-            f"{count(new)} new prompt tokens had to be read before the first word: at {rate(1e9 / per_token_ns)}, "
-            f"{span(per_token_ns)} each, that is {span(cost_ns)}{known}.{than_usual.words}"
-        ),
+        brief=f"reading {count(new)} new prompt tokens"
+        f"{f' at {own_rate}' if alone else f' ({span(cost_ns)})'}{than_usual.brief}",
+        words=f"{count(new)} new prompt tokens {read}: {each}, that is {span(cost_ns)}{known}.{than_usual.words}",
         terms=(
             Term("new prompt tokens", new, "tokens"),
             Term("each", per_token_ns, "ns"),

@@ -31,7 +31,7 @@ def _find(context: AnswerContext) -> Finding | None:
     evaluated, took_ns = context.answer.evaluated, context.prefill_ns
     if not evaluated or took_ns is None or context.answer.prefill is None or not is_short(context):
         return None
-    if context.lost_tokens:
+    if context.lost_tokens or not context.read_whole:
         return None
     cost_ns = took_ns - context.prefill_wait_ns
     words = f"Only {counted(evaluated, 'new token')} had to be read, which took {span(cost_ns)}."

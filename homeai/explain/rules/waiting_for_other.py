@@ -28,7 +28,7 @@ def _find(context: AnswerContext) -> Finding | None:
         kind="explanation",
         confidence="high",
         cost_ns=cost_ns,
-        brief="another answer that came first",
+        brief="another answer that came first" if queue_ns else "another answer in between",
         words=f"It waited for another answer: {' and '.join(parts)}.",
         terms=(
             Term("waiting for its turn", queue_ns, "ns", queue_ns),

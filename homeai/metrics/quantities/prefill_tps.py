@@ -23,6 +23,14 @@ def _compute(answer: AnswerState) -> Quantity:
     return rate(prefill.done, prefill.ended_at_ns - prefill.started_at_ns)
 
 
+def own_token_ns(answer: AnswerState) -> float | None:
+    """Return what a token of the prompt took to read, what went to other answers left out; None for too few of them."""
+    prefill = answer.prefill
+    if prefill is None or prefill.done < EVALUATED_MIN or prefill.read < prefill.done:
+        return None
+    return (prefill.ended_at_ns - prefill.started_at_ns - prefill.parts.wait_other_ns) / prefill.done
+
+
 METRIC = Metric(
     id="rates.prefill_tps",
     label="reading",
