@@ -51,6 +51,19 @@ def log_dir() -> Path:
     return _place("", "user_log_path")
 
 
+def engine_log() -> Path:
+    """What the worker and its libraries print."""
+    return log_dir() / "engine.log"
+
+
+def at_home(path: Path) -> str:
+    """The path as people write it, with `~` for their own folder."""
+    try:
+        return str(Path("~") / path.relative_to(Path.home()))
+    except (ValueError, RuntimeError):  # elsewhere, or there is no such folder
+        return str(path)
+
+
 def _place(variable: str, name: str) -> Path:
     if replacement := os.environ.get(variable):
         return Path(replacement).expanduser()

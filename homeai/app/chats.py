@@ -7,7 +7,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from homeai.app import asking, copying
-from homeai.app.files import at_home, write_new
+from homeai.app.files import write_dated
 from widgets.foreign import on_one_line
 
 if TYPE_CHECKING:
@@ -141,12 +141,12 @@ def save_picture(app: HomeaiApp) -> None:
 def _save_picture(app: HomeaiApp) -> None:
     from platformdirs import user_downloads_path
 
-    from homeai.places import state_dir
+    from homeai.places import at_home, state_dir
 
     downloads = user_downloads_path()
     folder = downloads if downloads.is_dir() else state_dir() / "pictures"
     try:
-        path = write_new(folder, "homeai", ".svg", app.export_screenshot())
+        path = write_dated(folder, "homeai", ".svg", app.export_screenshot())
     except OSError as error:
         reason = error.strerror or type(error).__name__
         app.notify(on_one_line(f"Could not save the picture: {reason}."), severity="warning", markup=False)

@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from homeai.app.files import at_home, write_new
+from homeai.app.files import write_dated
 from widgets.foreign import on_one_line
 
 if TYPE_CHECKING:
@@ -129,10 +129,10 @@ async def _copy(app: HomeaiApp, text: str, what: str, else_: str, quietly: bool)
 
 def save(app: HomeaiApp, text: str, what: str, why: str = "") -> None:
     """Write a text into a file of its own, and say where."""
-    from homeai.places import state_dir
+    from homeai.places import at_home, state_dir
 
     try:
-        path = write_new(state_dir() / "copied", "copy", ".md", text)
+        path = write_dated(state_dir() / "copied", "copy", ".md", text)
     except OSError as error:
         reason = error.strerror or type(error).__name__
         app.notify(on_one_line(f"Could not save {what}: {reason}."), severity="warning", timeout=8, markup=False)

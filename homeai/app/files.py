@@ -7,8 +7,8 @@ from datetime import datetime
 from pathlib import Path
 
 
-def write_new(folder: Path, name: str, suffix: str, text: str) -> Path:
-    """Write a file that only the user can read and return its path; no other file is ever written over.
+def write_dated(folder: Path, name: str, suffix: str, text: str) -> Path:
+    """Write a file of this moment that only the user can read, return its path; no other is ever written over.
 
     Args:
         folder: Where; it is made if it is not there.
@@ -33,11 +33,3 @@ def write_new(folder: Path, name: str, suffix: str, text: str) -> Path:
         with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
             file.write(text)
         return path
-
-
-def at_home(path: Path) -> str:
-    """The path as people write it, with `~` for their own folder."""
-    try:
-        return str(Path("~") / path.relative_to(Path.home()))
-    except (ValueError, RuntimeError):  # elsewhere, or there is no such folder
-        return str(path)

@@ -152,12 +152,12 @@ def measure_with(
     from msgspec.structs import replace
 
     from homeai.lab.calibrate import DISTURBED_WORDS, calibrate, is_disturbed, meaning
-    from homeai.places import log_dir, state_dir
+    from homeai.places import engine_log, state_dir
     from homeai.settings.tuned import FILE_NAME, write_ceilings
 
     own = settings.for_model(model.path, model.size_bytes, state_dir())
     options = None if chosen is None else replace(chosen, sequences=1)
-    found, loaded = calibrate(own, model, tell=tell, log_file=log_dir() / "engine.log", options=options)
+    found, loaded = calibrate(own, model, tell=tell, log_file=engine_log(), options=options)
     session.set_ceilings(model, found)
     warnings, file = [DISTURBED_WORDS] if is_disturbed(found) else [], state_dir() / FILE_NAME
     try:

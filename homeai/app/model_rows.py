@@ -9,6 +9,7 @@ from homeai.metrics.state import SessionState
 from homeai.models.judge import Kind, shown
 from homeai.models.modelfile import ModelFile
 from homeai.models.shelf import Candidate
+from homeai.places import at_home
 from widgets.pick_list import ModelRow
 
 WHY: dict[Kind, str] = {
@@ -99,8 +100,5 @@ def bare(typed: str) -> str:
 
 
 def short_path(path: Path) -> str:
-    """The path with `~` for the home folder, safe to show."""
-    try:
-        return shown(str(Path("~") / path.relative_to(Path.home())))
-    except (ValueError, RuntimeError):
-        return shown(str(path))
+    """The path as people write it, safe to show."""
+    return shown(at_home(path))

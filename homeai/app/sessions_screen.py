@@ -14,12 +14,12 @@ from textual.content import Content
 from homeai import units
 from homeai.app.commands import Keys
 from homeai.app.exporting import format_names, write_out
-from homeai.app.files import at_home
 from homeai.app.librarian import Librarian, Records
 from homeai.app.list_screen import ListScreen, wrapped
 from homeai.app.session_rows import RECORDING, about, empty_words, rows_of
 from homeai.errors import HomeaiError
 from homeai.journal.entries import Entry
+from homeai.places import at_home
 from widgets.figures import MUTED
 from widgets.foreign import on_one_line
 from widgets.line_box import LineBox

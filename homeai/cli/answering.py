@@ -34,7 +34,7 @@ from homeai.metrics.state import AnswerState
 from homeai.metrics.summary import summary_line
 from homeai.models.choose import remember, resolve_model
 from homeai.models.modelfile import ModelFile
-from homeai.places import log_dir, sessions_dir, state_dir
+from homeai.places import engine_log, sessions_dir, state_dir
 from homeai.session.recorded import RecordedSession, recording_notice
 from homeai.session.told import told_before, write_down
 from homeai.settings import Settings, load
@@ -90,7 +90,7 @@ class Conversation:
             options=settings.engine_options(model.context_trained),
             on_fact=self._hear,
             backend=settings.value("backend"),
-            log_file=log_dir() / "engine.log",
+            log_file=engine_log(),
         )
         self.session.use_model(model)
         if (ceilings := settings.ceilings(model.path, model.size_bytes, state_dir())) is not None:

@@ -81,9 +81,9 @@ def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:
 
 def _measured(settings: Settings, model: ModelFile, signals: Signals) -> tuple[Ceilings, LoadEnded]:
     from homeai.lab.calibrate import BUDGET_S, calibrate
-    from homeai.places import log_dir
+    from homeai.places import engine_log
 
-    telling, log_file = _Telling(), log_dir() / "engine.log"
+    telling, log_file = _Telling(), engine_log()
     return measured(
         model, BUDGET_S, signals, telling, lambda: calibrate(settings, model, tell=telling.take, log_file=log_file)
     )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from homeai.cli.console import say, write
 from homeai.cli.parser import Parser, given_flags
+from homeai.places import at_home
 
 if TYPE_CHECKING:
     from homeai.events import Placement
@@ -61,13 +62,13 @@ def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:  # noqa: ARG0
         say("homeai: There is no model to chat with here.")
     for model in listing.models:
         if model.refusal is not None:
-            say(f"not usable: {model.refusal.message} {_short(model.path)}")
+            say(f"not usable: {model.refusal.message} {at_home(model.path)}")
         elif (found := needs.get(model.path)) is not None and found.short is not None:
             fits = found.short.fits
             would = "Choose a smaller model." if fits is None else f"With --context {fits.context} it would fit."
             say(f"no room in main memory alone: {model.name}: {found.short.message} {would}")
     for left in listing.skipped:
-        say(f"not searched: {_short(left.path)}: {left.reason}")
+        say(f"not searched: {at_home(left.path)}: {left.reason}")
     return 0
 
 
@@ -130,7 +131,7 @@ def _table(models: list[ModelFile], used: Path | None) -> str:
             MISSING if model.params is None else f"{significant(model.params / 1e9)} B",
             count(model.context_trained),
             model.source,
-            _short(model.path),
+            at_home(model.path),
         )
         for model in models
     ]
@@ -162,11 +163,3 @@ def _object(model: ModelFile, used: Path | None, needs: _Needs | None) -> dict[s
         "needs": sizes,
         "refusal": None if model.refusal is None else msgspec.to_builtins(model.refusal),
     }
-
-
-def _short(path: Path) -> str:
-    """The path with `~` for the home folder."""
-    try:
-        return str(Path("~") / path.relative_to(Path.home()))
-    except (ValueError, RuntimeError):
-        return str(path)

@@ -76,10 +76,10 @@ def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:
 
 def _measured(settings: Settings, model: ModelFile, quick: bool, signals: Signals) -> Sequence[Verdict]:
     from homeai.lab.tune import BUDGET_S, QUICK_BUDGET_S, tune
-    from homeai.places import log_dir
+    from homeai.places import engine_log
 
     budget_s = QUICK_BUDGET_S if quick else BUDGET_S
-    telling, log_file = _Telling(), log_dir() / "engine.log"
+    telling, log_file = _Telling(), engine_log()
     return measured(
         model,
         budget_s,

@@ -22,6 +22,8 @@ from homeai.doctor.selftest import SelfTest
 from homeai.events import Device, Fault
 from homeai.metrics.placement import Gpu
 from homeai.models.fit import Room
+from homeai.places import at_home
+from homeai.platform import is_terminal_dumb
 from homeai.units import count, percent, printable, size, span
 
 ENGINE_PACKAGE = "llama-cpp-python"
@@ -65,7 +67,7 @@ def shadowed(names: tuple[str, ...] = ("widgets", "probes")) -> Check:
                 to_type("install", "--force-reinstall", "--no-deps", "homeai"),
             )
         else:
-            message = f'{_shown(origin.parent)} hides homeai\'s own package "{name}".'
+            message = f'{at_home(origin.parent)} hides homeai\'s own package "{name}".'
             owners = metadata.packages_distributions().get(name, [])
             others = [owner for owner in owners if owner.lower() != "homeai"]
             fix = (
@@ -90,7 +92,7 @@ def settings() -> Check:
         return Check("settings", "fail", f"The settings do not hold: {problem.message}", fix)
     if found.warnings:
         return Check("settings", "warn", " ".join(found.warnings), "homeai config")
-    where = _shown(config_file())
+    where = at_home(config_file())
     return Check("settings", "ok", f"Settings: {where}" + ("" if config_file().exists() else " (not there: defaults)"))
 
 
@@ -209,14 +211,14 @@ def places(paths: Mapping[str, Path]) -> Iterator[Check]:
         folder, why = refused[0]
         owner = f'sudo chown -R "$USER" {_quoted(folder)} && chmod u+rwx {_quoted(folder)}'
         fix = owner if os.name == "posix" else f'icacls "{folder}" /grant "%USERNAME%":F'
-        yield Check("places", "fail", f"Nothing can be written in {_shown(folder)}: {why}.", fix)
+        yield Check("places", "fail", f"Nothing can be written in {at_home(folder)}: {why}.", fix)
     else:
         yield Check("places", "ok", "Settings, sessions, caches and logs can be written.")
     data = paths["data"]
     try:
         free = shutil.disk_usage(_nearest_existing(data)).free
     except OSError as problem:
-        yield Check("disk", "warn", f"The disk of {_shown(data)} does not tell its free space: {problem.strerror}.")
+        yield Check("disk", "warn", f"The disk of {at_home(data)} does not tell its free space: {problem.strerror}.")
         return
     message = f"Disk: {size(free)} free where sessions are kept."
     status: Status = "fail" if free < NO_DISK_BYTES else "warn" if free < LOW_DISK_BYTES else "ok"
@@ -228,9 +230,9 @@ def terminal(environ: Mapping[str, str], encoding: str | None, is_terminal: bool
     """What the terminal can show."""
     if not is_terminal:
         return Check("terminal", "ok", "No terminal is attached; the dashboard needs one, homeai ask does not.")
-    if environ.get("TERM", "xterm") in ("", "dumb", "unknown"):
-        kind = environ.get("TERM", "")
-        return Check("terminal", "warn", f"TERM is {kind!r}: the dashboard cannot run.", "export TERM=xterm-256color")
+    if is_terminal_dumb(environ):
+        kind = f"TERM is {environ['TERM']}" if environ.get("TERM") else "TERM is not set"
+        return Check("terminal", "warn", f"{kind}: the dashboard cannot run.", "export TERM=xterm-256color")
     colours = "16 million" if environ.get("COLORTERM") in ("truecolor", "24bit") else "256 or fewer"
     if "NO_COLOR" in environ:
         colours = "no (NO_COLOR is set)"
@@ -303,10 +305,3 @@ def _nearest_existing(path: Path) -> Path:
 
 def _quoted(path: Path) -> str:
     return shlex.quote(str(path)) if os.name == "posix" else f'"{path}"'
-
-
-def _shown(path: Path) -> str:
-    try:
-        return str(Path("~") / path.relative_to(Path.home()))
-    except (ValueError, RuntimeError):
-        return str(path)

@@ -16,12 +16,23 @@ from homeai.doctor import checks, selftest
 from homeai.doctor.machine import Look
 from homeai.doctor.report import Report
 from homeai.events import Device
+from homeai.metrics.alarms import GPU_PROBES
 from homeai.metrics.placement import gpus, matched
 from homeai.metrics.state import ProbeState
 from homeai.models.fit import Room
 
-PACKAGES = (checks.ENGINE_PACKAGE, "textual", "psutil", "nvidia-ml-py", "httpx", "platformdirs", "msgspec", "jinja2")
-_GPU_PROBES = ("nvidia", "amd", "apple")
+PACKAGES = (
+    checks.ENGINE_PACKAGE,
+    "textual",
+    "psutil",
+    "nvidia-ml-py",
+    "httpx",
+    "platformdirs",
+    "msgspec",
+    "jinja2",
+    "markdown-it-py",
+)
+"""All that homeai declares to be built on."""
 
 
 def examine(backend: str = "homeai.engine.llamacpp") -> Report:
@@ -97,7 +108,7 @@ def _silent(probes: Mapping[str, ProbeState]) -> dict[str, str]:
     return {
         name: state.last.missing["*"]
         for name, state in probes.items()
-        if name in _GPU_PROBES and "*" in state.last.missing
+        if name in GPU_PROBES and "*" in state.last.missing
     }
 
 

@@ -7,10 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from homeai.clock import now_ns
 from homeai.events import AnyFact, LoadEnded, LoadStarted, Notice, Sample
+from homeai.metrics.alarms import GPU_PROBES
 from homeai.metrics.placement import Finding, findings, gpus, matched, memory_findings
 from homeai.metrics.state import SessionState
-
-GPU_PROBES = ("nvidia", "amd", "apple")
 
 
 class Watch:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 import tempfile
+import tomllib
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,6 +15,7 @@ import pytest
 from msgspec.structs import replace
 
 from homeai.doctor import checks, packages
+from homeai.doctor.examine import PACKAGES
 from homeai.doctor.report import Check, Report, exit_code
 from homeai.doctor.selftest import SelfTest, run
 from homeai.doctor.tiny_model import write_tiny_model
@@ -93,6 +96,12 @@ def test_missing_packages_are_named_with_the_command(monkeypatch: pytest.MonkeyP
     assert found[0].fix.endswith("-m pip install textual httpx")
 
 
+def test_every_package_that_homeai_declares_is_looked_for() -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    declared = {re.split(r"[^a-z0-9-]", line)[0] for line in project["dependencies"]}
+    assert set(PACKAGES) == declared
+
+
 @pytest.mark.parametrize(
     ("uv", "fix"),
     [
@@ -171,7 +180,8 @@ def test_disk(free: int, status: str, tmp_path: Path, monkeypatch: pytest.Monkey
         ({"TERM": "xterm-256color", "COLORTERM": "truecolor"}, "utf-8", (120, 36), "ok", "16 million colours"),
         ({"TERM": "xterm"}, "UTF-8", (80, 24), "ok", "256 or fewer"),
         ({"TERM": "xterm", "NO_COLOR": "1"}, "UTF-8", (80, 24), "ok", "NO_COLOR"),
-        ({"TERM": "dumb"}, "utf-8", (80, 24), "warn", "cannot run"),
+        ({"TERM": "dumb"}, "utf-8", (80, 24), "warn", "TERM is dumb: the dashboard cannot run"),
+        ({}, "utf-8", (80, 24), "warn", "TERM is not set: the dashboard cannot run"),
         ({"TERM": "xterm"}, "ANSI_X3.4-1968", (80, 24), "warn", "lacks signs"),
         ({"TERM": "xterm"}, "utf-8", (40, 10), "warn", "too small"),
     ],
