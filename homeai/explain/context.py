@@ -10,7 +10,7 @@ from statistics import median
 from homeai.events import Ceilings, EngineFacts, ModelFacts, ModelShape, Sample, SlowStep
 from homeai.explain.finding import Finding
 from homeai.explain.predict import Basis
-from homeai.explain.slow import HALTED, Cause, cause_of
+from homeai.explain.slow import CROWDED_SHARE, HALTED, Cause, cause_of
 from homeai.metrics.alarms import GPU_PROBES, gpus_of
 from homeai.metrics.best import other_engine
 from homeai.metrics.gaps import gaps_ns
@@ -59,10 +59,16 @@ class AnswerContext:
         """What a token of the model costs."""
         return self.model.shape if self.model is not None else None
 
-    @property
+    @cached_property
     def ceilings(self) -> Ceilings | None:
-        """What this machine was measured to do with the model."""
-        return self.state.ceilings.get(self.model.path) if self.model is not None else None
+        """What this machine was measured to do with the model, run as here but for the number of threads.
+
+        None where it ran in another way: main memory says nothing about a GPU, nor a GPU about the processor.
+        """
+        measured = self.state.ceilings.get(self.model.path) if self.model is not None else None
+        if measured is None or self.engine is None or other_engine(measured, self.engine, any_threads=True):
+            return None
+        return measured
 
     @property
     def on_cpu(self) -> bool:
@@ -79,6 +85,13 @@ class AnswerContext:
     def reading(self, probe: str, name: str) -> Reading | None:
         """What a probe read while the answer lived."""
         return self.answer.machine.get(probe, {}).get(name)
+
+    @cached_property
+    def others_percent(self) -> float | None:
+        """What programs beside the engine and this one used of all cores while the answer lived, on average."""
+        names = ("machine_percent", "engine_percent_of_machine", "program_percent_of_machine")
+        known = [reading.mean for name in names if (reading := self.reading("cpu", name)) is not None]
+        return max(0.0, known[0] - known[1] - known[2]) if len(known) == len(names) else None
 
     @cached_property
     def gpus(self) -> dict[str, Gpu | None]:
@@ -252,8 +265,18 @@ class AnswerContext:
 
     @cached_property
     def normal_token_ns(self) -> float | None:
-        """What a token should take: by the ceilings, else as usual."""
-        return self.able_token_ns if self.able_token_ns is not None else self.usual_token_ns
+        """What a token should take with as many threads: by the ceilings, else as usual."""
+        return self.usual_token_ns if self.able_token_ns is None or self._other_threads else self.able_token_ns
+
+    @property
+    def _other_threads(self) -> bool:
+        ceilings, engine = self.ceilings, self.engine
+        return ceilings is not None and engine is not None and bool(other_engine(ceilings, engine))
+
+    @cached_property
+    def able_ns(self) -> int | None:
+        """What the stream should take by the ceilings, with the threads that those were measured with."""
+        return None if self.able_token_ns is None else round(self.able_token_ns * self.steps)
 
     @cached_property
     def normal_ns(self) -> int | None:
@@ -282,7 +305,13 @@ class AnswerContext:
     @cached_property
     def slow(self) -> list[tuple[SlowStep, Cause]]:
         """Tokens that came late, each with its cause."""
-        return [(step, cause_of(step, self.threads)) for step in self.answer.slow_steps]
+        return [(step, cause_of(step, self.threads, crowded=self._crowded)) for step in self.answer.slow_steps]
+
+    @property
+    def _crowded(self) -> bool:
+        if self.others_percent is None or self.engine is None or not self.engine.cores or not self.threads:
+            return False
+        return self.others_percent / 100 > 1 - CROWDED_SHARE * self.threads / self.engine.cores
 
     @cached_property
     def halted(self) -> list[SlowStep]:

@@ -86,19 +86,29 @@ def outdated(ceilings: Ceilings, engine: EngineFacts | None, today: str) -> str:
     return f"That is {round(days / 30)} months ago." if days >= OLD_DAYS else ""
 
 
-def other_engine(ceilings: Ceilings, engine: EngineFacts) -> str:
-    """Return in what the engine does not run as when they were measured, as a sentence; empty where it does."""
-    if ceilings.threads != engine.threads:
+def other_engine(ceilings: Ceilings, engine: EngineFacts, *, any_threads: bool = False) -> str:
+    """Return in what the engine does not run as when they were measured, as a sentence; empty where it does.
+
+    What was not noted, as in measurements of before it was, is no difference.
+
+    Args:
+        ceilings: What was measured.
+        engine: The engine as it runs.
+        any_threads: Whether another number of threads is none either.
+    """
+    if not any_threads and _differ(ceilings.threads, engine.threads):
         return f"It was measured with {ceilings.threads} threads; now there are {engine.threads}."
-    if ceilings.layers_offloaded != engine.layers_offloaded:
+    if _differ(ceilings.layers_offloaded, engine.layers_offloaded):
         before, now = ceilings.layers_offloaded, engine.layers_offloaded
         return f"It was measured with {before} layers on the GPU; now there are {now}."
-    # Measurements of before these were noted have none.
     for then, here in ((ceilings.kv_type_k, engine.kv_type_k), (ceilings.kv_type_v, engine.kv_type_v)):
-        if then and here and then != here:
+        if _differ(then, here):
             return f"It was measured with a cache of the type {then}; now it is {here}."
-    if ceilings.flash_attention is True and engine.flash_attention is False:
-        return "It was measured with flash attention; now it runs without it."
-    if ceilings.flash_attention is False and engine.flash_attention is True:
-        return "It was measured without flash attention; now it runs with it."
+    if _differ(ceilings.flash_attention, engine.flash_attention):
+        before_words, now_words = ("with", "without") if ceilings.flash_attention else ("without", "with")
+        return f"It was measured {before_words} flash attention; now it runs {now_words} it."
     return ""
+
+
+def _differ(then: object, here: object) -> bool:
+    return then is not None and here is not None and then != here

@@ -5,7 +5,6 @@ from __future__ import annotations
 from homeai.explain.context import AnswerContext
 from homeai.explain.finding import Finding, Term
 from homeai.explain.rules import Rule, left_ns
-from homeai.explain.rules.interface_cost import others_percent
 from homeai.units import percent, span
 
 LEAST_NS = 300_000_000
@@ -40,7 +39,7 @@ def _find(context: AnswerContext) -> Finding | None:
     share, took_ns = cpu_share(context), context.decode_ns
     if share is None or took_ns is None or share >= FULL_SHARE:
         return None
-    others, steal = others_percent(context), context.reading("cpu", "steal_percent")
+    others, steal = context.others_percent, context.reading("cpu", "steal_percent")
     host = steal is not None and steal.mean >= STEAL_PERCENT
     if not host and others is not None and others < OTHERS_PERCENT:
         return None

@@ -21,7 +21,7 @@ def _find(context: AnswerContext) -> Finding | None:
         return None
     running_ns = left_ns(context, "interface_cost")
     cost_ns = round(running_ns * min(1.0, program.mean / 100 / engine.cores))
-    others = others_percent(context)
+    others = context.others_percent
     if context.normal_ns is not None and (others is None or program.mean / engine.cores > others):
         # Threads that wait for a slow one lose more than the time it was away.
         cost_ns = max(cost_ns, running_ns - context.normal_ns)
@@ -43,13 +43,6 @@ def _find(context: AnswerContext) -> Finding | None:
         ),
         try_this="homeai chat --plain and homeai ask draw no screen.",
     )
-
-
-def others_percent(context: AnswerContext) -> float | None:
-    """What programs beside the engine and this one used of all cores, on average."""
-    names = ("machine_percent", "engine_percent_of_machine", "program_percent_of_machine")
-    known = [reading.mean for name in names if (reading := context.reading("cpu", name)) is not None]
-    return max(0.0, known[0] - known[1] - known[2]) if len(known) == len(names) else None
 
 
 RULE = Rule("interface_cost", "stream", "Drawing the screen takes processor time that the engine could use.", _find)

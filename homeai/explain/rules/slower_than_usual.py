@@ -22,7 +22,7 @@ def _find(context: AnswerContext) -> Finding | None:
     # What causes of the stream took is told there; here counts what they leave.
     cost_ns = min(max(0, left_ns(context, "slower_than_usual") - round(normal_ns * context.steps)), slower_ns)
     named = f" The causes named for the stream explain {span(slower_ns - cost_ns)} of that."
-    compared = "as was measured here" if context.able_token_ns is not None else "as in earlier answers"
+    compared = "as was measured here" if normal_ns == context.able_token_ns else "as in earlier answers"
     return Finding(
         id="slower_than_usual",
         subject="machine",

@@ -9,10 +9,10 @@ from homeai.units import span
 
 
 def slower_than_able_ns(context: AnswerContext, rule_id: str) -> int | None:
-    """By how much what is left of the stream is longer than normal; None where that is not known."""
-    if context.decode_ns is None or context.normal_ns is None:
+    """By how much what is left of the stream is longer than by the ceilings; None where that is not known."""
+    if context.decode_ns is None or context.able_ns is None:
         return None
-    return max(0, left_ns(context, rule_id) - context.normal_ns)
+    return max(0, left_ns(context, rule_id) - context.able_ns)
 
 
 def _find(context: AnswerContext) -> Finding | None:
