@@ -9,8 +9,7 @@ from textual.content import Content
 from homeai import units
 from homeai.events import Ceilings
 from homeai.explain import Explanation, Finding, Term
-from homeai.explain.predict import prediction_error
-from homeai.explain.text import about, shown
+from homeai.explain.text import WORDS, about, expected_lines, is_its_cost, shown
 from homeai.metrics.best import shares
 from homeai.metrics.quantities import decode_tps, ttft
 from homeai.metrics.state import AnswerState
@@ -35,14 +34,6 @@ TITLES = (
 )
 _KINDS = {"alarm": "an alarm: something is wrong", "explanation": "an explanation"}
 _SURE = {"high": "sure", "medium": "likely", "low": "a guess"}
-
-WORDS = (
-    ("a pass", "once through all of the model's numbers; it can read many tokens of a prompt, but writes only one"),
-    ("memory is the limit", "each pass fetches the whole model from memory, and that takes most of its time"),
-    ("computing is the limit", "the arithmetic of a pass takes longer than fetching the model from memory"),
-    ("context", "what the chat holds so far: each new token looks back on all of it, so later ones take longer"),
-    ("cache", "what was read stays in memory; as long as the beginning of a chat is the same it is not read again"),
-)
 
 
 def why_page(
@@ -159,7 +150,7 @@ def _terms(terms: tuple[Term, ...], width: int) -> Iterator[Content]:
     costs = [term.cost_ns for term in terms if term.cost_ns is not None]
     for term in terms:
         cost = units.span(term.cost_ns) if term.cost_ns is not None else ""
-        value = "" if term.unit == "ns" and term.cost_ns is not None else shown(term)
+        value = "" if is_its_cost(term) else shown(term)
         yield _row(term.name, value, cost, width)
     if len(costs) > 1:
         yield from _total(sum(costs), width)
@@ -184,18 +175,8 @@ def _total(total_ns: int, width: int) -> Iterator[Content]:
 
 
 def _expected(answer: AnswerState, width: int) -> Iterator[Content]:
-    expected, wrong = answer.expected, prediction_error(answer)
-    if expected is None:
-        yield from _text("Nothing: too little was known by then of what this machine does with this model.", width)
-        return
-    by = "measured on this machine" if expected.basis == "calibration" else "from earlier answers"
-    took, rate = ttft.METRIC.compute(answer).value, decode_tps.METRIC.compute(answer).value
-    for name, before, after, error in (
-        ("first token", units.span(expected.ttft_ns), units.span(took), None if wrong is None else wrong.ttft),
-        ("writing", units.rate(expected.decode_tps), units.rate(rate), None if wrong is None else wrong.decode),
-    ):
-        off = "" if error is None else f", off by {error * 100:+.0f} %"
-        yield from _text(f"{name}: expected {before}, {by}; it was {after}{off}", width, indent=INDENT)
+    for line in expected_lines(answer):
+        yield from _text(line, width, indent=INDENT)
 
 
 def _targets(answer: AnswerState, targets: Targets, width: int) -> Iterator[Content]:

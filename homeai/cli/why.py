@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:  # noqa: ARG0
     """Print the explanation of one answer."""
     from homeai.explain.contract import explained_contract
     from homeai.explain.explanation import explain
-    from homeai.explain.text import as_text
+    from homeai.explain.text import as_text, expected_lines, words_lines
     from homeai.journal.entries import answer_of
     from homeai.journal.library import Library
     from homeai.metrics.best import share_words
@@ -56,10 +56,12 @@ def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:  # noqa: ARG0
     if arguments.json:
         write(json.dumps(explained_contract(state, answer_id), allow_nan=False) + "\n")
         return 0
-    text = as_text(explain(state, answer_id)) or "Nothing was recorded that could explain it."
-    answer = state.answers[answer_id]
+    answer, text = state.answers[answer_id], as_text(explain(state, answer_id))
+    expected = "\n".join(["Expected before it began", *(f"  {line}" for line in expected_lines(answer))])
+    words = "\n".join(["The words", *(f"  {line}" for line in words_lines())])
     share = "" if answer.load is None else share_words(answer, state.ceilings.get(answer.load.ended.model.path))
-    parts = (which(entry, list(state.answers), answer_id), text, share)
+    told = (text, expected, share, words) if text else ("Nothing was recorded that could explain it.",)
+    parts = (which(entry, list(state.answers), answer_id), *told)
     write(wrapped("\n\n".join(part for part in parts if part)))
     return 0
 

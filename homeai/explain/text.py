@@ -6,10 +6,26 @@ from collections.abc import Iterator
 
 from homeai.explain.explanation import Explanation
 from homeai.explain.finding import Finding, Term
+from homeai.explain.predict import prediction_error
 from homeai.explain.rules import rules
+from homeai.metrics.quantities import decode_tps, ttft
+from homeai.metrics.state import AnswerState
 from homeai.units import count, percent, rate, significant, size, span
 
 _TITLES = (("wait", "The wait"), ("stream", "The stream"), ("answer", "The answer"), ("machine", "The machine"))
+
+
+WORDS = (
+    ("a pass", "once through all of the model's numbers; it can read many tokens of a prompt, but writes only one"),
+    ("memory is the limit", "each pass fetches the whole model from memory, and that takes most of its time"),
+    (
+        "computing is the limit",
+        "most of a pass is arithmetic and getting it started, not fetching the model from memory",
+    ),
+    ("context", "what the chat holds so far: each new token looks back on all of it, so later ones take longer"),
+    ("cache", "what was read stays in memory; as long as the beginning of a chat is the same it is not read again"),
+)
+"""What the sentences take for granted."""
 
 
 def as_text(explanation: Explanation) -> str:
@@ -47,6 +63,31 @@ def finding_lines(finding: Finding) -> Iterator[str]:
         yield f"  {finding.try_this}"
 
 
+def expected_lines(answer: AnswerState) -> list[str]:
+    """What was expected of an answer before it began, what happened, and by how much that was wrong."""
+    expected, wrong = answer.expected, prediction_error(answer)
+    if expected is None:
+        return ["Nothing: too little was known by then of what this machine does with this model."]
+    by = "measured on this machine" if expected.basis == "calibration" else "from earlier answers"
+    none = "there was none" if answer.ended is not None else "not there yet"
+    took, per_second = ttft.METRIC.compute(answer).value, decode_tps.METRIC.compute(answer).value
+    lines = []
+    for name, before, after, shown_as, error in (
+        ("first token", expected.ttft_ns, took, span, None if wrong is None else wrong.ttft),
+        ("writing", expected.decode_tps, per_second, rate, None if wrong is None else wrong.decode),
+    ):
+        if before is not None:
+            happened = none if after is None else f"it was {shown_as(after)}"
+            off = "" if error is None else f", off by {error * 100:+.0f} %"
+            lines.append(f"{name}: expected {shown_as(before)}, {by}; {happened}{off}")
+    return lines
+
+
+def words_lines() -> list[str]:
+    """What the words mean, one in a line."""
+    return [f"{name}: {meaning}" for name, meaning in WORDS]
+
+
 def about(rule_id: str) -> str:
     """What a rule is about, in one sentence; raises KeyError for an unknown one."""
     return rules()[rule_id].about
@@ -77,6 +118,11 @@ def shown(term: Term) -> str:
             return count(round(term.value))
 
 
+def is_its_cost(term: Term) -> bool:
+    """Whether a term is a span that comes once, so that its value and its cost are one figure."""
+    return term.unit == "ns" and term.cost_ns is not None and abs(round(term.value)) == abs(term.cost_ns)
+
+
 def _term(term: Term) -> str:
-    cost = f" = {span(term.cost_ns)}" if term.cost_ns is not None and term.unit != "ns" else ""
+    cost = "" if term.cost_ns is None or is_its_cost(term) else f" = {span(term.cost_ns)}"
     return f"{term.name} {shown(term)}{cost}"

@@ -55,3 +55,19 @@ def test_how_near_it_came_to_what_the_machine_can_do_is_said_once_that_was_measu
     assert recorded.run("ask", "tokens=60 prompt=200 rate=100 prefill_rate=5000").status == 0
     shown = " ".join(recorded.run("why").out.split())
     assert re.search(r"Read at \d+ %, written at \d+(\.\d)? % of what this machine can do\.", shown)
+
+
+def test_what_was_expected_and_what_the_words_mean_are_told_as_on_the_screen(recorded: Homeai) -> None:
+    first, second = (
+        [" ".join(part.split()) for part in recorded.run("why", f"last:{n}").out.split("\n\n")] for n in (1, 2)
+    )
+    assert (
+        "Expected before it began Nothing: too little was known by then of what this machine does with this model."
+        in first
+    )
+    expected = next(part for part in second if part.startswith("Expected before it began"))
+    assert re.search(
+        r"first token: expected [\d.]+ m?s, from earlier answers; it was [\d.]+ m?s, off by [+-]\d+ %", expected
+    )
+    assert re.search(r"writing: expected [\d.]+ tok/s, from earlier answers; it was [\d.]+ tok/s", expected)
+    assert second[-1].startswith("The words a pass: once through all of the model's numbers")

@@ -59,3 +59,12 @@ def test_every_unit_is_shown() -> None:
 
 def test_every_rule_says_what_it_is_about() -> None:
     assert all(about(rule).endswith(".") for rule in rules())
+
+
+def test_a_span_that_comes_again_and_again_has_its_whole_cost_beside_it() -> None:
+    """63 steps of 12 ms, of which 4.15 ms are memory: what is left is told for one of them and for all alike."""
+    text = as_text(explain(session(ceilings=TWO_CORES), ID))
+    line = next(line for line in text.splitlines() if "arithmetic, as measured" in line)
+    assert "arithmetic, as measured 3.06 ms = 193 ms; what goes with each step 4.78 ms = 301 ms" in line
+    # A span that comes once is not told twice.
+    assert "reading them 320 ms\n" in f"{text}\n"

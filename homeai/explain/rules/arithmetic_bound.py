@@ -32,8 +32,9 @@ def _find(context: AnswerContext) -> Finding | None:
     ]
     if form is not None and form.form == "sum" and form.per_token_ns > 0:
         arithmetic_ns = min(round(form.per_token_ns * context.steps), cost_ns)
+        rest_ns = cost_ns - arithmetic_ns
         terms.append(Term("arithmetic, as measured", form.per_token_ns, "ns", arithmetic_ns))
-        terms.append(Term("the rest", cost_ns - arithmetic_ns, "ns", cost_ns - arithmetic_ns))
+        terms.append(Term("what goes with each step", rest_ns / max(1, context.steps), "ns", rest_ns))
     else:
         terms.append(Term("computing", cost_ns, "ns", cost_ns))
     return Finding(
@@ -44,11 +45,12 @@ def _find(context: AnswerContext) -> Finding | None:
         cost_ns=cost_ns,
         brief="computing is the limit, not memory",
         words=(
-            f"Undisturbed, a token takes {span(token_ns)}, of which reading its weights and context from memory needs "
-            f"only {span(memory_ns)}, {percent(use)} of what memory can do: the processor's arithmetic is the limit."
+            f"Undisturbed, a token takes {span(token_ns)}. Reading its weights and context as fast as memory goes is "
+            f"only {span(memory_ns)}, {percent(use)} of that: computing is the limit, not memory."
         ),
         terms=tuple(terms),
-        try_this="A smaller model helps; fewer bits per weight help less. More or faster cores help.",
+        try_this="A smaller model helps; fewer bits per weight help less."
+        + (" More or faster cores help." if context.on_cpu else ""),
     )
 
 
