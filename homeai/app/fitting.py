@@ -104,7 +104,7 @@ def room_in(state: SessionState) -> Room | None:
         return Room(free)
     on_cards = 0.0
     for card, gpu in cards:
-        if gpu is not None and gpu.free_bytes is not None:
+        if gpu is not None and gpu.free_bytes is not None and not gpu.shares_memory:
             on_cards += gpu.free_bytes + (held_bytes(held[card.name]) if card.name in held else 0)
         elif card.free_bytes is not None:
             on_cards += card.free_bytes  # as it was before anything was loaded

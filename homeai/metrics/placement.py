@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from homeai.events import Device, EngineFacts, EngineReady, LoadEnded, Placement
@@ -49,7 +49,7 @@ class Gpu:
     uuid: str = ""
     pci: str = ""
     shares_memory: bool = False
-    """It has no memory of its own."""
+    """It has no memory of its own, or too little for a model, and takes the machine's."""
     total_bytes: float | None = None
     used_bytes: float | None = None
     free_bytes: float | None = None
@@ -116,13 +116,15 @@ def matched(
     for device in on_gpu:
         number = re.fullmatch(r"CUDA(\d+)", device.name)
         named = listed[int(number[1])] if number and int(number[1]) < len(listed) else ""
-        found[device.name] = (
+        gpu = (
             _only([gpu for gpu in known if device.id and gpu.pci == device.id.lower()])
             or _only([gpu for gpu in known if named.startswith("GPU-") and gpu.uuid.startswith(named)])
             or _by_number(known, named if listed else number[1] if number else "", by_bus)
             or _only([gpu for gpu in known if gpu.name and gpu.name == device.description])
             or (_only(known) if len(on_gpu) == 1 else None)
         )
+        # The 512 MiB that a processor with graphics sets aside for them are full at once, and mean nothing.
+        found[device.name] = replace(gpu, shares_memory=True) if gpu is not None and device.type == "igpu" else gpu
     return found
 
 

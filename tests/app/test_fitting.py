@@ -100,6 +100,16 @@ def test_the_memory_of_cards_is_what_they_tell_now_and_what_is_given_back() -> N
     assert room.gpu_bytes == 6 * GIB
 
 
+def test_what_is_set_aside_for_a_processors_own_graphics_is_not_all_that_they_may_use() -> None:
+    own = Device(name="Vulkan0", description="780M", type="igpu", id="0000:01:00.0", free_bytes=12 * GIB)
+    hello = EngineReady(at_ns=1, generation=1, pid=1, backend="x", build="y", devices=(own,))
+    labels = {"gpu_0_pci": "0000:01:00.0"}
+    aside = Sample(at_ns=ms(1), took_ns=1, probe="amd", values={"gpu_0_memory_free_bytes": 100.0 * MIB}, labels=labels)
+    room = room_in(fold_all([stories.SESSION, hello, memory(16 * GIB), aside]))
+    assert room is not None
+    assert room.gpu_bytes == 12 * GIB
+
+
 def test_places_that_may_be_the_same_memory_are_told_apart(folder: Path) -> None:
     card = Device(name="Metal", description="Apple M1", type="gpu", free_bytes=11 * GIB)
     hello = EngineReady(at_ns=1, generation=1, pid=1, backend="x", build="y", devices=(card,))

@@ -212,6 +212,15 @@ def test_a_gpu_without_memory_of_its_own_or_that_is_not_known_for_sure_is_not_ju
     assert memory_findings(load(ALL_ON_GPU, REST), {"CUDA0": None}, {}) == ()
 
 
+def test_the_memory_set_aside_for_a_processors_own_graphics_is_not_judged() -> None:
+    own = Device(name="Vulkan0", description="Radeon 780M", type="igpu", id="0000:a1:00.0")
+    aside = Gpu("amd", 0, pci="0000:a1:00.0", total_bytes=512.0 * MIB, used_bytes=500.0 * MIB, free_bytes=12.0 * MIB)
+    places = matched((own, CPU), (aside,), None)
+    put = replace(ALL_ON_GPU, name="Vulkan0")
+    assert places["Vulkan0"] is not None
+    assert memory_findings(load(put, REST), places, {("amd", 0): 400.0 * MIB}) == ()
+
+
 def test_two_devices_on_one_gpu_are_added() -> None:
     both = load(ALL_ON_GPU, replace(ALL_ON_GPU, name="CUDA1"), REST)
     gpu = card(engine_bytes=float(PUT))
