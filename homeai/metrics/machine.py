@@ -152,8 +152,11 @@ def _sampled(series: Sequence[Sample], name: str) -> Curve:
 
 
 def _counted(series: Sequence[Sample], name: str) -> Curve:
-    """A counter of joules, as watts; where it went back (the driver was loaded anew) nothing is known."""
-    return [
+    """A counter of joules, as watts; where it went back (the driver was loaded anew) nothing is known.
+
+    One that never moves is none: nothing that is switched on draws nothing.
+    """
+    curve = [
         _Stretch(
             before.at_ns, after.at_ns, (after.values[name] - before.values[name]) * 1e9 / (after.at_ns - before.at_ns)
         )
@@ -163,6 +166,7 @@ def _counted(series: Sequence[Sample], name: str) -> Curve:
         and 0 < after.at_ns - before.at_ns <= HOLE_NS
         and after.values[name] >= before.values[name]
     ]
+    return curve if any(stretch.mean > 0.0 for stretch in curve) else []
 
 
 def _summed(curves: Sequence[Curve]) -> Curve:

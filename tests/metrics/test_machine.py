@@ -81,6 +81,15 @@ def test_a_counter_that_began_anew_is_left_out_and_not_negative() -> None:
     assert joules == pytest.approx(100 * 8.11, rel=0.01)
 
 
+def test_a_counter_that_stands_still_is_none() -> None:
+    samples = [sample(at, gpu_0_energy_joules=5.0, gpu_0_power_watts=100.0) for at in every_half_second()]
+    samples += [sample(at + 10, "cpu", energy_joules=7.0) for at in every_half_second()]
+    use = use_of(samples)
+    assert use.energy_of == ("gpu",)
+    assert use.phases["decode"]["gpu_joules"].value == pytest.approx(100 * 8.11)
+    assert use.phases["decode"]["gpu_joules"].basis == "derived"
+
+
 def test_two_gpus_add_their_watts_and_the_busier_one_is_the_share() -> None:
     samples = [
         sample(at, gpu_0_power_watts=100.0, gpu_1_power_watts=50.0, gpu_0_percent=10.0, gpu_1_percent=90.0)
