@@ -47,11 +47,12 @@ class MemoryProbe:
         draft = Draft()
         machine = attempt(lambda: psutil.virtual_memory())
         total, available = _bytes_of(machine, "total", least=1), _bytes_of(machine, "available")
-        binding = self._smallest_group(total)
-        if binding is not None:
-            draft.put("container_limit_bytes", binding.limit)
-            total = binding.limit
-            available = binding.free if isinstance(available, Problem) else min(available, binding.free)
+        # The smallest limit is what there is; what is left may be less in a group above, which others use as well.
+        if limited := self._limited_groups(total):
+            total = min(memory.limit for memory in limited)
+            draft.put("container_limit_bytes", total)
+            left = min(memory.free for memory in limited)
+            available = left if isinstance(available, Problem) else min(available, left)
         draft.put("total_bytes", total)
         draft.put("available_bytes", available)
         problem = next((part for part in (total, available) if isinstance(part, Problem)), None)
@@ -82,12 +83,11 @@ class MemoryProbe:
             return members
         return attempt(lambda: _faults_in(self._proc / str(members[0].pid) / "stat"))
 
-    def _smallest_group(self, machine_total: int | Problem) -> _GroupMemory | None:
+    def _limited_groups(self, machine_total: int | Problem) -> list[_GroupMemory]:
         read = [memory for group in self._groups if (memory := _group_memory(group)) is not None]
-        smallest = min(read, key=lambda memory: memory.limit, default=None)
         # Version 1 says "no limit" with a number near 2^63.
         ceiling = 1 << 50 if isinstance(machine_total, Problem) else machine_total
-        return smallest if smallest is not None and smallest.limit < ceiling else None
+        return [memory for memory in read if memory.limit < ceiling]
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,12 +41,12 @@ _RETRY_NS = 5_000_000_000
 _TRAFFIC_EVERY_NS = 2_000_000_000
 """The driver watches the link for 20 ms each time it is asked."""
 
-_NOT_SUPPORTED, _NOT_FOUND, _LOST, _RESET = 3, 13, 15, 16
+_NOT_SUPPORTED, _NO_PERMISSION, _NOT_FOUND, _LOST, _RESET = 3, 4, 13, 15, 16
 _UNINITIALISED = 1
 _REASONS = {
     _UNINITIALISED: "the NVIDIA driver was not ready",
     _NOT_SUPPORTED: "this GPU does not tell it",
-    4: "the NVIDIA driver does not permit it",
+    _NO_PERMISSION: "the NVIDIA driver does not permit it",
     9: "the NVIDIA driver is not loaded",
     10: "the NVIDIA driver did not answer in time",
     12: "the NVIDIA driver's library is not installed",
@@ -150,7 +150,8 @@ class NvidiaProbe:
         return self._nvml
 
     def _lose(self, index: int, reason: str) -> None:
-        self._start_again = True
+        # A GPU that belongs to somebody else stays so: starting the library for it costs up to a second each time.
+        self._start_again = self._start_again or reason not in (_REASONS[_NOT_SUPPORTED], _REASONS[_NO_PERMISSION])
         if index not in self._lost:
             self._lost.add(index)
             _log.warning("GPU %d: %s", index, reason)

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 
+import pynvml  # type: ignore[import-untyped]
 import pytest
 
 import probes
@@ -202,6 +203,20 @@ def test_a_lost_gpu_is_told_once_the_other_goes_on_and_it_comes_back(
     clock.at_ns += 5_000_000_000
     assert probe.read().values["gpu_0_percent"] == 73
     assert [record.levelname for record in caplog.records] == ["WARNING", "WARNING"]
+
+
+def test_a_gpu_of_somebody_else_costs_no_new_start_of_the_library(
+    driver: FakeDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock()
+    driver.tell("gpus 2", "nvmlDeviceGetHandleByIndex_v2@0 error 4")
+    probe = probe_of(Scene(clock=clock))
+    probe.read()
+    monkeypatch.setattr(pynvml, "nvmlShutdown", lambda: pytest.fail("the library was shut down"))
+    clock.at_ns += 6_000_000_000
+    reading = probe.read()
+    assert reading.missing["gpu_0_*"] == "the NVIDIA driver does not permit it"
+    assert reading.values["gpu_1_percent"] == 73
 
 
 def test_a_library_that_was_shut_down_behind_our_back_is_started_again(driver: FakeDriver) -> None:

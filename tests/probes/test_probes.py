@@ -287,6 +287,16 @@ def test_a_container_with_less_memory_than_the_machine_sets_the_limit(version: i
     assert reading.values["used_bytes"] == (1 << 27) - (1 << 26)
 
 
+def test_what_is_left_in_a_group_above_binds_too(tmp_path: Path) -> None:
+    proc, mounts = group_tree(tmp_path, 2, str(3 << 28), usage=(3 << 28) - 4096)
+    job = mounts / "user.slice" / "job"
+    (job / "memory.max").write_text(str(2 << 28))
+    (job / "memory.current").write_text(str(1 << 28))
+    reading = MemoryProbe(Scene(), proc, mounts).read()
+    assert reading.values["total_bytes"] == 2 << 28
+    assert reading.values["available_bytes"] == 4096
+
+
 @pytest.mark.parametrize(("version", "limit"), [(2, "max"), (1, str(0x7FFFFFFFFFFFF000)), (2, "nonsense"), (2, "-1")])
 def test_no_limit_leaves_the_machines_memory(version: int, limit: str, tmp_path: Path) -> None:
     proc, mounts = group_tree(tmp_path, version, limit, usage=1)
