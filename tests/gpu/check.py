@@ -9,12 +9,14 @@ import time
 from pathlib import Path
 from typing import Any
 
+from homeai.doctor.examine import examine as doctor
 from homeai.doctor.tiny_model import write_tiny_model
 from homeai.events import AnyFact, LoadEnded, Notice, Sampler
 from homeai.metrics.contract import contract
 from homeai.metrics.placement import gpus, held_bytes, matched
 from homeai.models.modelfile import examine
 from homeai.options import EngineOptions
+from homeai.places import log_dir
 from homeai.session.sampling import start_sampling
 from homeai.session.session import Session
 
@@ -31,8 +33,28 @@ def check(name: str, holds: bool, told: object = "") -> None:
         _failed.append(name)
 
 
-def run(path: Path, gpu_layers: int, prompt: str, output: int) -> tuple[Session, list[AnyFact]]:
-    """Load, ask, sample; returns the closed session and its facts."""
+def check_setup() -> bool:
+    """What the doctor says of the engine and the GPU; False where nothing else can be tried."""
+    report = doctor()
+    for found in report.checks:
+        if found.id in ("engine", "self_test", "gpu"):
+            # A GPU's programs are compiled at their first use: the self-test may have no time for that.
+            check(f"doctor: {found.id}", found.status != "fail", f"{found.status}: {found.message}")
+    devices = [device for device in report.devices if device["type"] in ("gpu", "igpu")]
+    check("llama.cpp sees a GPU", bool(devices), report.devices or report.build)
+    if not devices:
+        print_logs()
+    return bool(devices)
+
+
+def print_logs() -> None:
+    """The last words of the engine and of the libraries below it."""
+    for file in sorted(log_dir().glob("*")) if log_dir().is_dir() else ():
+        print(f"      {file.name}:\n{file.read_text(errors='replace')[-3000:]}", flush=True)
+
+
+def run(path: Path, gpu_layers: int, prompt: str, output: int) -> tuple[Session, list[AnyFact]] | None:
+    """Load, ask, sample; returns the closed session and its facts, or None after telling why there is no answer."""
     facts: list[AnyFact] = []
     options = EngineOptions(
         gpu_layers=gpu_layers, gpu_asked=True, threads=4, threads_batch=8, batch=2048, ubatch=512,
@@ -49,6 +71,12 @@ def run(path: Path, gpu_layers: int, prompt: str, output: int) -> tuple[Session,
     finally:
         stop()
         session.close()
+    ended = session.state.answers[answer].ended
+    fault = ended.fault if ended is not None else None
+    check("the answer has no fault", ended is not None and fault is None, fault or "")
+    if ended is None or fault is not None:
+        print_logs()
+        return None
     return session, facts
 
 
@@ -64,7 +92,9 @@ def codes(facts: list[AnyFact]) -> list[str]:
 
 def check_whole(path: Path) -> None:
     """All layers: placement, the GPU's own memory, and what each phase took."""
-    session, facts = run(path, -1, "word " * WORDS, OUTPUT)
+    if (answered := run(path, -1, "word " * WORDS, OUTPUT)) is None:
+        return
+    session, facts = answered
     state, load = session.state, loaded_of(facts)
     engine = load.engine
     check("all layers are on the GPU", engine.layers_offloaded == engine.layers_total, engine.devices)
@@ -81,7 +111,8 @@ def check_whole(path: Path) -> None:
     check("its memory grew by what was put there", grown >= 0.75 * put, f"{grown / MIB:.0f} of {put / MIB:.0f} MiB")
     guessed = sum(held_bytes(place) for place in engine.estimated)
     real = sum(map(held_bytes, engine.devices))
-    check("the estimate is within a tenth", abs(guessed - real) <= 0.1 * real, f"{guessed / real:.3f}")
+    ratio = guessed / real if real else 0.0
+    check("the estimate is within a tenth", abs(ratio - 1.0) <= 0.1, f"{ratio:.3f}")
     for probe in state.probes.values():
         missing = {name: reason for name, reason in probe.last.missing.items() if name.startswith("gpu_")}
         if missing or probe.labels:
@@ -99,23 +130,26 @@ def check_phases(written: dict[str, Any]) -> None:
     machine = written["machine"]
     for phase in ("prefill", "decode"):
         told = machine["phases"].get(phase, {})
-        check(f"the GPU worked in {phase}", (told.get("gpu_percent") or 0) > 0 or spans[phase] < 500, told)
-    check("joules a token are told", (machine["joules_per_output_token"] or 0) > 0, machine["joules_per_output_token"])
-    check("the peak of its memory is told", (machine["vram_peak_bytes"] or 0) > 0, machine["vram_peak_bytes"])
+        check(f"the GPU worked in {phase}", (told.get("gpu_percent") or 0) > 0 or (spans[phase] or 0) < 500, told)
+    for name in ("joules_per_output_token", "vram_peak_bytes"):
+        value = machine.get(name)
+        check(f"{name} is told", (value or 0) > 0, value or written["missing"].get(f"machine.{name}"))
     print(f"      rates: {written['rates']}, throttles: {machine['throttles']}")
 
 
 def main() -> int:
     """Run all; 0 when everything holds."""
     began = time.monotonic()
+    if not check_setup():
+        return 1
     with tempfile.TemporaryDirectory() as folder:
         path = write_tiny_model(Path(folder) / "m.gguf", width=2048, widest=5632, layers=16, context=8192)
         print(f"      a model of {path.stat().st_size / MIB:.0f} MiB was made in {time.monotonic() - began:.0f} s")
         check_whole(path)
-        _, facts = run(path, 5, "word " * 100, 16)
-        engine = loaded_of(facts).engine
-        check("five layers are five", engine.layers_offloaded == 5, engine.devices)
-        check("a partial offload is told", "partial_offload" in codes(facts), codes(facts))
+        if (answered := run(path, 5, "word " * 100, 16)) is not None:
+            engine = loaded_of(answered[1]).engine
+            check("five layers are five", engine.layers_offloaded == 5, engine.devices)
+            check("a partial offload is told", "partial_offload" in codes(answered[1]), codes(answered[1]))
     print(f"{len(_failed)} failed, in {time.monotonic() - began:.0f} s: {', '.join(_failed) or 'none'}")
     return bool(_failed)
 
