@@ -91,7 +91,8 @@ def _table_lines(table: Table, width: int) -> list[Content]:
     indent = Content(table.indent).cell_length
     widths = _column_widths(table.rows, columns, width - indent)
     if not widths:  # too narrow for columns: one cell a line
-        return [line for row in table.rows for cell in row for line in cell.wrap(max(1, width))]
+        rows = table.rows[1:] if table.headless else table.rows
+        return [line for row in rows for cell in row for line in cell.wrap(max(1, width))]
     lines: list[Content] = []
     for index, row in enumerate(table.rows):
         if index == 0 and table.headless:

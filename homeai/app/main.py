@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import threading
 from collections.abc import Callable, Mapping
@@ -52,8 +53,13 @@ def run_dashboard(settings: Settings, model_argument: str | None, continues: Pat
 
     def begin(on_fact: Callable[[AnyFact], None]) -> SessionLike:
         if continues is not None:
-            return go_on_with(settings, continues, on_fact, named=named)
-        return open_session(settings, model_argument, on_fact)
+            session = go_on_with(settings, continues, on_fact, named=named)
+        else:
+            session = open_session(settings, model_argument, on_fact)
+        # What is there by now stays. Python's search for garbage in all of it stopped the screen for 90 ms at a time,
+        # in the rest for 12, and for 30 after 120 answers.
+        gc.freeze()
+        return session
 
     def reopen(path: Path, other: ModelFile | None) -> Reopen:
         return lambda on_fact, before_load: go_on_with(settings, path, on_fact, other=other, before_load=before_load)
@@ -192,7 +198,7 @@ def _opened(
 ) -> SessionLike:
     """Open a session; the model to load is chosen by what happened in it in earlier sittings."""
     from homeai.models.choose import remember
-    from homeai.places import log_dir, sessions_dir, state_dir
+    from homeai.places import engine_log, sessions_dir, state_dir
     from homeai.session.recorded import RecordedSession, recording_notice
     from homeai.session.told import TOLD_ONCE, told_before, write_down
 
@@ -237,7 +243,7 @@ def _opened(
         options=lambda model: options_of(settings, model),
         on_fact=listen,
         backend=settings.value("backend"),
-        log_file=log_dir() / "engine.log",
+        log_file=engine_log(),
     )
     try:
         model = choose(session.state)

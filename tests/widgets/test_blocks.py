@@ -18,6 +18,8 @@ LINES = st.sampled_from(
     ]
 )  # fmt: skip
 DOCUMENTS = st.lists(LINES, max_size=150).map("\n".join)
+LONG_LINES = st.sampled_from(["- " + "long item " * 140, "long " * 500, "x" * 4_100])
+LONG_DOCUMENTS = st.lists(LINES | LONG_LINES, max_size=50).map("\n".join)
 
 
 def blocks_of(text: str) -> list[Block]:
@@ -51,7 +53,7 @@ def test_where_blocks_end(text: str, sources: list[str]) -> None:
     assert [block.source for block in blocks_of(text)] == sources
 
 
-@given(DOCUMENTS, st.lists(st.integers(1, 30), min_size=1, max_size=40))
+@given(DOCUMENTS | LONG_DOCUMENTS, st.lists(st.integers(1, 300), min_size=1, max_size=40))
 def test_how_the_text_arrives_makes_no_difference(text: str, sizes: list[int]) -> None:
     stream, found, at, turn = BlockStream(), [], 0, 0
     while at < len(text):
@@ -61,7 +63,7 @@ def test_how_the_text_arrives_makes_no_difference(text: str, sizes: list[int]) -
     assert found + stream.finish() == blocks_of(text)
 
 
-@given(DOCUMENTS)
+@given(DOCUMENTS | LONG_DOCUMENTS)
 def test_no_letter_is_lost_or_doubled(text: str) -> None:
     kept = ""
     for block in blocks_of(text):
@@ -74,14 +76,14 @@ def test_no_letter_is_lost_or_doubled(text: str) -> None:
     assert kept.replace(" ", "").replace("\t", "") == text.replace("\n", "").replace(" ", "").replace("\t", "")
 
 
-@given(DOCUMENTS)
+@given(DOCUMENTS | LONG_DOCUMENTS)
 def test_the_open_block_stays_small(text: str) -> None:
     stream = BlockStream()
     for line in text.splitlines(keepends=True):
-        for block in stream.feed(line):
+        for block in [*stream.feed(line), *filter(None, [stream.open])]:
             assert block.source.count("\n") <= 3 * MOST_LINES + 2
-        if stream.open is not None:
-            assert stream.open.source.count("\n") <= 3 * MOST_LINES + 2
+            # While the next line comes it is once more as much; in a list thrice; and there may be the head of a table.
+            assert len(block.source) <= 5 * MOST_CHARACTERS + 3 * MOST_LINES
 
 
 def test_a_long_listing_is_cut_and_each_piece_is_code() -> None:
@@ -116,6 +118,28 @@ def test_a_line_without_an_end_is_cut_at_spaces() -> None:
     assert all(len(block.source) <= MOST_CHARACTERS for block in found)
     assert "".join(block.source for block in found) == words
     assert all(first.source.endswith(" ") for first, _ in pairwise(found))
+
+
+@pytest.mark.parametrize("opening", ["", "```python\n", "| a | b |\n|---|---|\n", "> "])
+def test_long_lines_make_shorter_blocks(opening: str) -> None:
+    lines = [f"{index} {'words | ' * 45}" for index in range(100)]
+    found = blocks_of(opening + "\n".join(lines))
+    assert len(found) > 100 * 360 // MOST_CHARACTERS
+    assert all(len(block.source) <= MOST_CHARACTERS + len(opening) + MOST_LINES for block in found)
+
+
+def test_a_list_of_long_items_is_cut_between_them() -> None:
+    found = blocks_of("\n".join(f"- {'words ' * 100}" for _ in range(30)))
+    assert len(found) > 30 * 600 // MOST_CHARACTERS
+    assert all(block.source.startswith("- ") and len(block.source) <= MOST_CHARACTERS + MOST_LINES for block in found)
+
+
+def test_a_long_line_that_came_whole_is_cut_as_one_that_streamed() -> None:
+    line = "[1, 2, 3, 'abc'], " * 1000
+    stream = BlockStream()
+    streamed = [block for letter in f"```python\n{line}\n```" for block in stream.feed(letter)] + stream.finish()
+    assert blocks_of(f"```python\n{line}\n```") == streamed
+    assert all(len(block.source) <= MOST_CHARACTERS + 20 for block in streamed)
 
 
 def test_nothing_is_open_before_the_first_letter() -> None:

@@ -89,6 +89,10 @@ def test_a_continued_table_shows_no_second_head() -> None:
     assert lines_of("| a | b |\n|---|---|\n| 1 | 2 |", continues=True) == ["1 │ 2"]
 
 
+def test_a_continued_table_without_room_shows_no_second_head_either() -> None:
+    assert lines_of("| a | b |\n|---|---|\n| cc | dd |", 5, continues=True) == ["cc", "dd"]
+
+
 def test_emphasis_becomes_style_and_brackets_stay_text() -> None:
     (line,) = lay_out(parts(Block("**bold** *slanted* ~~gone~~ `co[de` [/red] [bold]x[/bold]")), 80)
     assert line.plain == "bold slanted gone co[de [/red] [bold]x[/bold]"
