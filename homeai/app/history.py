@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from homeai.app.aside import Aside
+from homeai.whole import replace_file
 
 NAME = "history.jsonl"
 MOST_ENTRIES = 200
@@ -43,15 +43,7 @@ def add(path: Path, text: str) -> None:
     lines = lines[-MOST_ENTRIES:]
     while sum(map(len, lines)) > MOST_BYTES:
         del lines[0]
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    # Beside it and then in its place: two dashboards may write, and neither may leave half a file.
-    beside = path.with_name(f"{path.name}.{os.getpid()}")
-    try:
-        with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-            file.writelines(lines)
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
+    replace_file(path, b"".join(lines))
 
 
 class History:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -12,6 +11,7 @@ from homeai.cli.console import say, unwritable, write
 from homeai.cli.parser import Parser
 from homeai.cli.sessions import reading_progress
 from homeai.errors import UsageError
+from homeai.whole import write_all
 
 SUMMARY = "writes a recorded session, or one answer of it, as a page, a table, Markdown or JSON"
 
@@ -115,9 +115,7 @@ def _to_stdout(pieces: Iterable[bytes]) -> None:
     descriptor = sys.stdout.fileno()
     try:
         for piece in pieces:
-            rest = memoryview(piece)
-            while rest:
-                rest = rest[os.write(descriptor, rest) :]
+            write_all(descriptor, piece)
     except BrokenPipeError:
         raise
     except OSError as problem:

@@ -25,7 +25,6 @@ import homeai
 from homeai.clock import now_ns
 from homeai.engine.causes import explain
 from homeai.engine.offset import ClockOffset, observe
-from homeai.engine.pipe import write_all
 from homeai.engine.stderr_log import StderrLog
 from homeai.engine.wire import (
     AnyCommand,
@@ -41,6 +40,7 @@ from homeai.engine.wire import (
 )
 from homeai.events import AnyFact, EngineEnded, EngineReady, EngineStarting, Fault, shift
 from homeai.platform.children import shield_children_of_this_thread, spawn_options
+from homeai.whole import write_all
 
 PINGS = 5
 """Round trips before the first fact is passed on. The first one lasts as long as Python takes to start (100 ms); the

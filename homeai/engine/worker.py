@@ -28,9 +28,9 @@ from homeai.clock import now_ns
 from homeai.engine.backend import Backend
 from homeai.engine.causes import EXIT_FAILED, EXIT_REFUSED, explain_import
 from homeai.engine.outbox import Outbox
-from homeai.engine.pipe import write_all
 from homeai.engine.wire import AnyCommand, Ask, Bye, Load, Measure, Ping, Pong, Refused, Stop, WireError, decode_command
 from homeai.platform.children import leave_ending_to_the_parent, write_no_core_file
+from homeai.whole import write_all
 
 BYE_PATIENCE_S = 1.0
 """How long an orderly end may take (freeing the model) before it becomes an abrupt one."""

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from homeai.errors import HomeaiError, UsageError, reason_of
 from homeai.export.naming import numbered
+from homeai.whole import write_all
 
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK, errno.EACCES, errno.EINVAL)
 
@@ -58,7 +59,7 @@ def write_over(path: Path, pieces: Iterable[bytes], *, force: bool) -> Path:
         try:
             with path.open("wb", buffering=0) as device:
                 for piece in pieces:
-                    _write(device.fileno(), piece)
+                    write_all(device.fileno(), piece)
         except BrokenPipeError:
             raise
         except OSError as problem:
@@ -97,7 +98,7 @@ def _partial(path: Path, pieces: Iterable[bytes]) -> Path:
     try:
         with open(descriptor, "wb", buffering=0):  # noqa: PTH123 - it is a descriptor
             for piece in _gathered(pieces):
-                _write(descriptor, piece)
+                write_all(descriptor, piece)
             os.fsync(descriptor)
     except OSError as problem:
         _remove(partial)
@@ -119,12 +120,6 @@ def _gathered(pieces: Iterable[bytes], least: int = 256 * 1024) -> Iterable[byte
             yield b"".join(held)
             held, size = [], 0
     yield b"".join(held)
-
-
-def _write(descriptor: int, piece: bytes) -> None:
-    rest = memoryview(piece)
-    while rest:
-        rest = rest[os.write(descriptor, rest) :]
 
 
 def _place(partial: Path, path: Path) -> None:

@@ -23,7 +23,7 @@ from homeai.journal.index import Index
 from homeai.journal.naming import SUFFIX
 from homeai.journal.recovery import clean_tail
 from homeai.journal.trash import Trash, sweep
-from homeai.journal.writer import is_in_use, opened
+from homeai.journal.writer import append, is_in_use, opened
 from homeai.jsonline import encode
 from homeai.metrics.title import given_title
 
@@ -161,7 +161,7 @@ class Library:
             descriptor = opened(entry.path)
             try:
                 clean_tail(entry.path, descriptor)
-                os.write(descriptor, encode(Renamed(at_ns=now_ns(), title=title)))
+                append(descriptor, encode(Renamed(at_ns=now_ns(), title=title)))
                 os.fsync(descriptor)
             finally:
                 os.close(descriptor)

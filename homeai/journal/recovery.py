@@ -7,6 +7,7 @@ from pathlib import Path
 
 from homeai.journal.naming import DAMAGED
 from homeai.journal.salvage import pieces
+from homeai.whole import write_all
 
 _BLOCK = 1024 * 1024
 _TAIL_MOST = 64 * 1024 * 1024
@@ -26,13 +27,13 @@ def clean_tail(path: Path, descriptor: int) -> None:
     tail = _bytes(descriptor, start, min(size, start + _TAIL_MOST))
     found = list(pieces(tail.replace(b"\0", b"")))
     if len(found) == 1 and not found[0].damage and tail == found[0].content:
-        os.write(descriptor, b"\n")
+        write_all(descriptor, b"\n")
         return
     _keep(path.with_name(path.name + DAMAGED), descriptor, start, size)
     os.ftruncate(descriptor, start)
     for piece in found:
         if piece.fact is not None or piece.unknown_kind:
-            os.write(descriptor, piece.content.strip() + b"\n")
+            write_all(descriptor, piece.content.strip() + b"\n")
     os.fsync(descriptor)
 
 
@@ -60,10 +61,8 @@ def _keep(aside: Path, descriptor: int, start: int, end: int) -> None:
     kept = os.open(aside, flags, 0o600)
     try:
         for at in range(start, end, _BLOCK):
-            block = memoryview(_bytes(descriptor, at, min(end, at + _BLOCK)))
-            while block:
-                block = block[os.write(kept, block) :]
-        os.write(kept, b"\n")
+            write_all(kept, _bytes(descriptor, at, min(end, at + _BLOCK)))
+        write_all(kept, b"\n")
         os.fsync(kept)
     finally:
         os.close(kept)

@@ -156,7 +156,7 @@ class Journal:
                 assert self._descriptor is not None
                 if self._disk is None:
                     self._disk = _Disk(self._descriptor, self._path, self._give_up)
-                self._write(self._descriptor, b"".join(self._line(fact) for fact in facts))
+                append(self._descriptor, b"".join(self._line(fact) for fact in facts))
                 if any(isinstance(fact, Ended | Renamed) for fact in facts):
                     self._disk.sync()
         except OSError as problem:
@@ -190,19 +190,6 @@ class Journal:
         if isinstance(fact, Sample) and not all(map(isfinite, fact.values.values())):
             fact = _finite(fact)
         return encode(fact)
-
-    def _write(self, descriptor: int, lines: bytes) -> None:
-        rest = memoryview(lines)
-        try:
-            while rest:
-                rest = rest[os.write(descriptor, rest) :]
-        except OSError:
-            # A full disk takes part of a line, and mostly lets it be taken back; else the reader knows what to do.
-            written = lines[: len(lines) - len(rest)]
-            torn_bytes = len(written) - written.rfind(b"\n") - 1
-            with suppress(OSError):
-                os.ftruncate(descriptor, os.fstat(descriptor).st_size - torn_bytes)
-            raise
 
     def _give_up(self, reason: str) -> None:
         with self._changed:
@@ -259,6 +246,21 @@ class _Disk:
                 # Some file systems cannot do it at all; others tell only now that there was no room.
                 if problem.errno in _LOST:
                     self._on_failure(_reason(problem))
+
+
+def append(descriptor: int, lines: bytes) -> None:
+    """Write whole lines to the end of a record. Raises `OSError`."""
+    rest = memoryview(lines)
+    try:
+        while rest:
+            rest = rest[os.write(descriptor, rest) :]
+    except OSError:
+        # A full disk takes part of a line, and mostly lets it be taken back; else the reader knows what to do.
+        written = lines[: len(lines) - len(rest)]
+        torn_bytes = len(written) - written.rfind(b"\n") - 1
+        with suppress(OSError):
+            os.ftruncate(descriptor, os.fstat(descriptor).st_size - torn_bytes)
+        raise
 
 
 def opened(path: Path, *, new: bool = False, tries: int = _LOCK_TRIES) -> int:

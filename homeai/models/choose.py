@@ -8,7 +8,6 @@ import json
 import os
 import re
 import stat
-import tempfile
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -22,6 +21,7 @@ from homeai.models.judge import shown
 from homeai.models.library import Candidate, find_candidates
 from homeai.models.modelfile import ModelFile, Source, examine
 from homeai.models.starter import HOW_TO_GET, find_starter
+from homeai.whole import replace_file
 
 __all__ = ["ModelFile", "last_model", "remember", "resolve_model"]
 
@@ -78,18 +78,8 @@ def resolve_model(
 
 def remember(model: ModelFile, state_dir: Path) -> None:
     """Write down the model that was used last; raises `OSError`."""
-    state_dir.mkdir(parents=True, exist_ok=True)
-    content = json.dumps({"path": str(model.path), "name": model.name, "source": model.source})
-    # Written beside and moved over, so that a crash or a full disk leaves the old one whole.
-    handle, temporary = tempfile.mkstemp(prefix=_LAST, dir=state_dir)
-    try:
-        with os.fdopen(handle, "w", encoding="ascii") as file:
-            file.write(content)
-        Path(temporary).replace(state_dir / _LAST)
-    except BaseException:
-        with suppress(OSError):
-            Path(temporary).unlink()
-        raise
+    note = json.dumps({"path": str(model.path), "name": model.name, "source": model.source})
+    replace_file(state_dir / _LAST, note.encode("ascii"))
 
 
 def last_model(state_dir: Path) -> ModelFile | None:

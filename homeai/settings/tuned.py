@@ -16,8 +16,6 @@ this machine can do with the model: a `homeai.events.Ceilings`.
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -26,6 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from homeai.units import span
+from homeai.whole import replace_file
 
 if TYPE_CHECKING:
     from homeai.events import Ceilings
@@ -93,18 +92,12 @@ def write_measured(
     Raises:
         OSError: It cannot be written.
     """
-    content = _content(path)
-    entry: dict[str, Any] = {}
-    for old in content["entries"]:
-        if _is_of(old, place):
-            entry |= old
+    content, entry, others = _apart(path, place)
     for name, measurement in (("values", values), ("answer_ms", {key: answer_ms.get(key) for key in values})):
         before = entry.get(name)
         merged = {**(before if isinstance(before, dict) else {}), **measurement}
         entry[name] = {key: value for key, value in merged.items() if value is not None}
-    others = [old for old in content["entries"] if not _is_of(old, place)]
-    content["entries"] = [*others, entry | place.keys | {"at": at}]
-    _write(path, json.dumps(content, indent=1) + "\n")
+    _write(path, content, [*others, entry | {"at": at}])
 
 
 def ceilings(path: Path, place: Place) -> Ceilings | None:
@@ -124,14 +117,8 @@ def write_ceilings(path: Path, place: Place, found: Ceilings) -> None:
     """Write down what a calibration found, and keep everything else; raises `OSError` where it cannot be written."""
     import msgspec
 
-    content = _content(path)
-    entry: dict[str, Any] = {}
-    for old in content["entries"]:
-        if _is_of(old, place):
-            entry |= old
-    others = [old for old in content["entries"] if not _is_of(old, place)]
-    content["entries"] = [*others, entry | place.keys | {"ceilings": msgspec.to_builtins(found)}]
-    _write(path, json.dumps(content, indent=1) + "\n")
+    content, entry, others = _apart(path, place)
+    _write(path, content, [*others, entry | {"ceilings": msgspec.to_builtins(found)}])
 
 
 def _content(path: Path) -> dict[str, Any]:
@@ -141,6 +128,23 @@ def _content(path: Path) -> dict[str, Any]:
         if isinstance(content, dict) and content.get("schema") == SCHEMA and isinstance(content.get("entries"), list):
             return content
     return {"schema": SCHEMA, "entries": []}
+
+
+def _apart(path: Path, place: Place) -> tuple[dict[str, Any], dict[str, Any], list[object]]:
+    """The file's object, what it has on a combination in one entry, and its other entries."""
+    content = _content(path)
+    entry: dict[str, Any] = {}
+    others = []
+    for old in content["entries"]:
+        if _is_of(old, place):
+            entry |= old
+        else:
+            others.append(old)
+    return content, entry | place.keys, others
+
+
+def _write(path: Path, content: Mapping[str, Any], entries: list[object]) -> None:
+    replace_file(path, (json.dumps({**content, "entries": entries}, indent=1) + "\n").encode("ascii"))
 
 
 def _is_of(entry: object, place: Place) -> bool:
@@ -154,20 +158,6 @@ def _origin(entry: Mapping[str, Any], key: str) -> str:
     except (KeyError, TypeError, ValueError, OverflowError):
         return ""
     return f"measured here {day}: {chosen} against {default} for a typical answer"
-
-
-def _write(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    # Written beside and moved over, so that a crash or a full disk leaves the old one whole.
-    handle, temporary = tempfile.mkstemp(prefix=path.name, dir=path.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="ascii") as file:
-            file.write(text)
-        Path(temporary).replace(path)
-    except BaseException:
-        with suppress(OSError):
-            Path(temporary).unlink()
-        raise
 
 
 def model_name(path: Path, size_bytes: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import stat
 import subprocess
@@ -215,6 +216,19 @@ def test_a_title_is_part_of_the_record(three: Library, tmp_path: Path) -> None:
     assert not reading.damage
     three.rename(renamed, "")
     assert three.find(entry.id).title == entry.title
+
+
+def test_a_title_is_written_whole_though_the_disk_takes_it_in_parts(
+    three: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = three.find("sky")
+    really_write = os.write
+    monkeypatch.setattr(os, "write", lambda fd, content: really_write(fd, content[:7]))
+    three.rename(entry, "On the sky")
+    monkeypatch.undo()
+    back, reading = facts_of(entry.path)
+    assert isinstance(back[-1], Renamed)
+    assert not reading.damage
 
 
 def test_a_session_in_use_can_be_neither_renamed_nor_deleted(three: Library) -> None:
