@@ -7,7 +7,8 @@
     ├── EngineError        5   the engine died, could not start, or could not load the model
     └── ContextError       6   the prompt does not fit into the context
 
-0 is success, 1 an unexpected failure, 130 stopped by the user (as after SIGINT). Each error carries one sentence (what
+0 is success, 1 an unexpected failure, 7 and 8 what `homeai doctor` found, 130 stopped by the user (as after SIGINT).
+Each error carries one sentence (what
 and why) and, where something can be done, a second one that says what to do.
 """
 
