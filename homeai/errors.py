@@ -8,8 +8,7 @@
     └── ContextError       6   the prompt does not fit into the context
 
 0 is success, 1 an unexpected failure, 7 and 8 what `homeai doctor` found, 130 stopped by the user (as after SIGINT).
-Each error carries one sentence (what
-and why) and, where something can be done, a second one that says what to do.
+Each error carries one sentence (what and why) and, where something can be done, a second one that says what to do.
 """
 
 from __future__ import annotations
