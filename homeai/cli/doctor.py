@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:  # noqa: ARG0
         from homeai.doctor.report import exit_code
 
         report = examine(arguments.backend)
-    except ModuleNotFoundError as problem:
+    except ImportError as problem:
         return _incomplete(problem.name or "", as_json=arguments.json)
     finally:
         passing.clear()
@@ -66,13 +66,23 @@ def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:  # noqa: ARG0
 
 def _incomplete(missing: str, *, as_json: bool) -> int:
     """Tell that not even the doctor can work, for want of a package."""
+    from homeai.doctor.packages import to_type
+    from homeai.doctor.shadows import shadowed
+
     package = missing.partition(".")[0]
-    message = f"The Python package {package} is not installed in {sys.executable}."
-    fix = f"{sys.executable} -m pip install {package}"
+    hidden = shadowed()
+    message, fix = hidden.message, hidden.fix
+    if hidden.status == "ok":
+        message, fix = (
+            f"The Python package {package} is not installed in {sys.executable}.",
+            to_type("install", package),
+        )
     if as_json:
         import json
 
-        checks = [{"id": "packages", "status": "fail", "message": message, "fix": fix}]
+        checks = [
+            {"id": "packages" if hidden.status == "ok" else hidden.id, "status": "fail", "message": message, "fix": fix}
+        ]
         nothing: dict[str, object] = {"versions": {}, "build": {}, "devices": [], "paths": {}, "self_test": {}}
         write(json.dumps({"schema": 1, "status": "fail", "checks": checks, **nothing}) + "\n")
     else:

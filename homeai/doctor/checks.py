@@ -5,17 +5,15 @@ What they look at comes in as arguments, so that each can be tried with every fa
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shlex
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
-from importlib import metadata
-from importlib.util import find_spec
 from pathlib import Path
 
-import homeai
 from homeai.doctor.packages import to_type
 from homeai.doctor.report import Check, Status
 from homeai.doctor.selftest import SelfTest
@@ -34,7 +32,17 @@ LOW_DISK_BYTES, NO_DISK_BYTES = 2 << 30, 100 << 20
 """A model of home size is larger than the first; below the second not even a session can be recorded."""
 LOW_MEMORY_BYTES = 1 << 30
 
+_VARIABLE = re.compile(r"HOMEAI_[A-Z_]+")
 _MISSING = re.compile(r"(?:No module named '?|Python package )([\w-]+)")
+_ENGINE_NEEDS = ("msgspec", "psutil", "platformdirs", "jinja2", "markupsafe", "typing_extensions")
+"""Python packages that the worker imports."""
+_OPENMP = re.compile(r"libgomp\.so\.1: cannot open")
+_OPENMP_FROM = {
+    "apt-get": "sudo apt-get install libgomp1",
+    "dnf": "sudo dnf install libgomp",
+    "zypper": "sudo zypper install libgomp1",
+}
+"""The one library of the system that llama.cpp needs on Linux and that small installations lack, by its installer."""
 _GPU_TYPES = ("gpu", "igpu")
 
 
@@ -53,32 +61,6 @@ def packages(versions: Mapping[str, str | None]) -> Iterator[Check]:
         yield Check("packages", "ok", f"The packages are complete; {ENGINE_PACKAGE} {engine}.")
 
 
-def shadowed(names: tuple[str, ...] = ("widgets", "probes")) -> Check:
-    """Whether the packages whose names others may use too are our own."""
-    home = Path(homeai.__file__).resolve().parent.parent
-    for name in names:
-        spec = find_spec(name)
-        origin = Path(spec.origin).resolve() if spec and spec.origin else None
-        if origin is not None and origin.parent.parent == home:
-            continue
-        if origin is None:
-            message, fix = (
-                f'The package "{name}" of homeai is missing.',
-                to_type("install", "--force-reinstall", "--no-deps", "homeai"),
-            )
-        else:
-            message = f'{at_home(origin.parent)} hides homeai\'s own package "{name}".'
-            owners = metadata.packages_distributions().get(name, [])
-            others = [owner for owner in owners if owner.lower() != "homeai"]
-            fix = (
-                to_type("uninstall", others[0])
-                if others
-                else f"mv {_quoted(origin.parent)} {_quoted(origin.parent)}-other"
-            )
-        return Check("shadowed", "fail", message, fix)
-    return Check("shadowed", "ok", "No other package hides one of homeai's.")
-
-
 def settings() -> Check:
     """Whether the settings file can be read and makes sense."""
     from homeai.errors import UsageError
@@ -88,7 +70,8 @@ def settings() -> Check:
     try:
         found = load({})
     except UsageError as problem:
-        fix = f"${{EDITOR:-nano}} {_quoted(config_file())}"
+        set_in_shell = next((name for name in _VARIABLE.findall(problem.message) if os.environ.get(name)), None)
+        fix = f"${{EDITOR:-nano}} {_quoted(config_file())}" if set_in_shell is None else _unset(set_in_shell)
         return Check("settings", "fail", f"The settings do not hold: {problem.message}", fix)
     if found.warnings:
         return Check("settings", "warn", " ".join(found.warnings), "homeai config")
@@ -160,11 +143,14 @@ def memory(total: float | None, available: float | None, limited: bool) -> Check
     return Check("memory", "ok", message)
 
 
-def model(room: Room | None = None) -> Check:
-    """Whether there is a model to chat with when none is named, and room for it as it would be run."""
+def model(room: Room | None = None) -> Check | None:
+    """Whether there is a model to chat with when none is named, and room for it as it would be run.
+
+    None where the settings do not hold, which say what model that is.
+    """
     from msgspec.structs import replace
 
-    from homeai.errors import HomeaiError
+    from homeai.errors import HomeaiError, UsageError
     from homeai.models.choose import resolve_model
     from homeai.models.fit import STEP, estimate, needed, shortage
     from homeai.models.starter import REQUIREMENT, find_starter
@@ -173,6 +159,9 @@ def model(room: Room | None = None) -> Check:
 
     try:
         found = load({})
+    except UsageError:
+        return None
+    try:
         chosen = resolve_model(
             found.value("model"), folders=tuple(map(Path, found.value("folders"))), state_dir=state_dir()
         )
@@ -197,22 +186,20 @@ def model(room: Room | None = None) -> Check:
 
 def places(paths: Mapping[str, Path]) -> Iterator[Check]:
     """Whether files can be written where homeai keeps its own, and whether the disk has room."""
-    refused = []
-    for path in paths.values():
+    refused: dict[Path, tuple[str, OSError]] = {}
+    for name, path in paths.items():
         existing = _nearest_existing(path)
         # A folder, because the settings' place is a file that need not exist.
         folder = existing if existing.is_dir() else existing.parent
         try:
-            with tempfile.NamedTemporaryFile(dir=folder, prefix=".homeai-"):
-                pass
+            with tempfile.NamedTemporaryFile(dir=folder, prefix=".homeai-") as file:
+                file.write(bytes(4096))  # a full disk still takes the name of a file
         except OSError as problem:
-            refused.append((folder, problem.strerror or str(problem)))
-    if refused:
-        folder, why = refused[0]
-        owner = f'sudo chown -R "$USER" {_quoted(folder)} && chmod u+rwx {_quoted(folder)}'
-        fix = owner if os.name == "posix" else f'icacls "{folder}" /grant "%USERNAME%":F'
-        yield Check("places", "fail", f"Nothing can be written in {at_home(folder)}: {why}.", fix)
-    else:
+            refused.setdefault(folder, (name, problem))
+    for folder, (name, problem) in refused.items():
+        message = f"Nothing can be written in {at_home(folder)}: {problem.strerror or problem}."
+        yield Check("places", "fail", message, _mend_place(name, folder, problem))
+    if not refused:
         yield Check("places", "ok", "Settings, sessions, caches and logs can be written.")
     data = paths["data"]
     try:
@@ -275,12 +262,15 @@ def device_of(device: Device, places: Mapping[str, Gpu | None]) -> dict[str, obj
 
 
 def _engine_fix(fault: Fault | None) -> str:
-    """A missing package is installed; an engine that dies or does not load needs another build."""
+    """A missing package or library is installed; an engine that dies or does not load needs another build."""
     if fault is None:
         return "homeai setup"
     missing = _MISSING.search(fault.message)
     if missing and missing[1] != "llama_cpp":
-        return to_type("install", missing[1])
+        # A name that is not known here may be anybody's in a registry.
+        return to_type("install", missing[1]) if missing[1] in _ENGINE_NEEDS else fault.help or "homeai setup"
+    if _OPENMP.search(fault.message) and (installer := next(filter(shutil.which, _OPENMP_FROM), None)):
+        return _OPENMP_FROM[installer]
     return "homeai setup" if fault.code in ("engine_import", "engine_died") or not fault.help else fault.help
 
 
@@ -292,6 +282,21 @@ def _driver_fix(reason: str) -> str:
     if "library is not installed" in reason:
         return "Install the maker's driver, then: nvidia-smi"
     return "nvidia-smi"
+
+
+def _mend_place(name: str, folder: Path, problem: OSError) -> str:
+    if problem.errno in (errno.ENOSPC, errno.EDQUOT):
+        return f"df -h {_quoted(folder)} shows the disk; free some of it."
+    if problem.errno == errno.EROFS:
+        variable = f"HOMEAI_{'STATE' if name == 'log' else name.upper()}_DIR"
+        return f"{'export' if os.name == 'posix' else 'set'} {variable}=FOLDER, with one that can be written."
+    if os.name == "posix":
+        return f'sudo chown -R "$USER" {_quoted(folder)} && chmod u+rwx {_quoted(folder)}'
+    return f'icacls "{folder}" /grant "%USERNAME%":F'
+
+
+def _unset(variable: str) -> str:
+    return f"unset {variable}" if os.name == "posix" else f"set {variable}="
 
 
 def _with_last_words(message: str, tail: str) -> str:

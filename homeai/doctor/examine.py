@@ -15,6 +15,7 @@ from homeai import places
 from homeai.doctor import checks, selftest
 from homeai.doctor.machine import Look
 from homeai.doctor.report import Report
+from homeai.doctor.shadows import shadowed
 from homeai.events import Device
 from homeai.metrics.alarms import GPU_PROBES
 from homeai.metrics.placement import gpus, matched
@@ -46,14 +47,15 @@ def examine(backend: str = "homeai.engine.llamacpp") -> Report:
     devices = ready.devices if ready is not None else ()
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     is_which = matched(devices, known, visible, os.environ.get("CUDA_DEVICE_ORDER") == "PCI_BUS_ID")
+    model = checks.model(_room(_memory(look.probes)[1], devices))
     found = [
         *checks.packages({name: versions[name] for name in PACKAGES}),
-        checks.shadowed(),
+        shadowed(),
         checks.settings(),
         *checks.engine(test),
         checks.gpu(test, known, _silent(look.probes), visible),
         checks.memory(*_memory(look.probes)),
-        checks.model(_room(_memory(look.probes)[1], devices)),
+        *([] if model is None else [model]),
         *checks.places({name: path for name, path in paths.items() if name not in ("python", "homeai")}),
         checks.terminal(os.environ, sys.stdout.encoding, sys.stdout.isatty(), *_terminal_size()),
     ]
