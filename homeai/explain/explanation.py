@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from homeai.events import FinishReason
 from homeai.explain.context import AnswerContext
 from homeai.explain.finding import Finding, Subject, Term
 from homeai.explain.rules import found, rules
-from homeai.metrics.phases import PhaseName
+from homeai.metrics.phases import PhaseName, does_not_fit
 from homeai.metrics.quantities import decode_tps, prefill_tps
 from homeai.metrics.state import SessionState
 from homeai.units import count, rate, size, span
@@ -90,17 +91,27 @@ def _headline(context: AnswerContext, wait: tuple[Finding, ...], stream: tuple[F
     return line[:1].upper() + line[1:] + "." if line else ""
 
 
+_UNHEARD: dict[FinishReason, str] = {"cancelled": "was stopped", "error": "failed"}
+
+
 def _waited(context: AnswerContext, wait: tuple[Finding, ...]) -> str:
-    if context.ttft_ns is None:
-        return ""
+    """What was waited for, until the first token or until the end of an answer that has none."""
+    answer, waited_ns, end = context.answer, context.ttft_ns, ""
+    if waited_ns is None:
+        if answer.ended is None or answer.submitted is None or answer.ended.finish_reason not in _UNHEARD:
+            return ""
+        waited_ns = answer.ended.at_ns - answer.submitted.at_ns
+        end = f", and {_UNHEARD[answer.ended.finish_reason]} before the first word"
+        if does_not_fit(answer):
+            end += ": the prompt is longer than the context"
     causes = [finding for finding in wait if (finding.cost_ns or 0) > 0]
     causes.sort(key=lambda finding: -(finding.cost_ns or 0))
-    named = causes[:1] + [each for each in causes[1:2] if (each.cost_ns or 0) >= NOTABLE_SHARE * context.ttft_ns]
-    waited = f"waited {span(context.ttft_ns)}"
+    named = causes[:1] + [each for each in causes[1:2] if (each.cost_ns or 0) >= NOTABLE_SHARE * waited_ns]
+    waited = f"waited {span(waited_ns)}"
     if not named:
-        return waited
-    mostly = "" if sum(each.cost_ns or 0 for each in named) >= 0.9 * context.ttft_ns else ", mostly"
-    return f"{waited}{mostly} for {' and '.join(each.brief for each in named)}"
+        return f"{waited}{end}"
+    mostly = "" if sum(each.cost_ns or 0 for each in named) >= 0.9 * waited_ns else ", mostly"
+    return f"{waited}{mostly} for {' and '.join(each.brief for each in named)}{end}"
 
 
 def _wrote(context: AnswerContext, stream: tuple[Finding, ...]) -> str:

@@ -30,7 +30,7 @@ WORDS = (
 
 def as_text(explanation: Explanation) -> str:
     """Return the whole explanation, lines of any length; empty when there is nothing to say yet."""
-    return "\n".join(_lines(explanation))
+    return "\n".join(_lines(explanation)).lstrip("\n")
 
 
 def _lines(explanation: Explanation) -> Iterator[str]:

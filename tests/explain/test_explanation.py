@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from homeai.events import AnyFact, Divergence
+from homeai.events import AnyFact, Divergence, Fault
 from homeai.explain import explain
 from homeai.explain.rules import rules
+from homeai.explain.text import as_text
 from homeai.metrics.fold import fold, fold_all
 from homeai.metrics.quantities import ttft
 from homeai.metrics.state import SessionState
@@ -107,6 +108,23 @@ def test_the_headline_says_what_limits_where_it_is_known() -> None:
 
 
 def test_before_the_first_token_there_is_no_headline() -> None:
-    state = fold_all(stories.stopped_in_prefill())
+    state = fold_all(stories.stopped_in_prefill()[:-1])
     assert explain(state, 1).headline == ""
     assert explain(state, 1).no_contradiction == ""
+
+
+def test_an_answer_that_ended_before_its_first_word_says_what_it_waited_for_and_how_it_ended() -> None:
+    stopped = explain(fold_all(stories.stopped_in_prefill()), 1)
+    assert stopped.headline == (
+        "Waited 1.20 s, mostly for reading 256 new prompt tokens at 256 tok/s, and was stopped before the first word."
+    )
+    full = Fault(code="context_full", message="too long")
+    refused = explain(session(start_ms=240, prompt=9000, fault=full, finish="error"), ID)
+    assert refused.headline == (
+        "Waited 376 ms for the engine's start and loading the model, and failed before the first word: "
+        "the prompt is longer than the context."
+    )
+    cut = next(finding for finding in refused.answer if finding.id == "cut_by_context")
+    assert [(term.name, term.value) for term in cut.terms] == [("prompt", 9000), ("context", 4096)]
+    # And nothing stands before its first line.
+    assert as_text(refused).startswith("Waited 376 ms")

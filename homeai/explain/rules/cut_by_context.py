@@ -37,8 +37,8 @@ def _find(context: AnswerContext) -> Finding | None:
         terms=(
             Term("prompt", tokenised.prompt, "tokens"),
             # The last token is chosen and never put into the context, which has no place for it.
-            Term("written, without the last one", max(0, written - 1), "tokens"),
-            Term("held by other chats", others, "tokens"),
+            *([] if refused else [Term("written, without the last one", max(0, written - 1), "tokens")]),
+            *([Term("held by other chats", others, "tokens")] if others else []),
             Term("context", tokenised.context, "tokens"),
         ),
         try_this=_help(context, refused),
