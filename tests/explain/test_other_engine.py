@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from homeai.events import Ceilings
 from homeai.explain import explain
 from tests.explain.scenes import ID, ON_CARD, TWO_CORES, engine, ms, scene, session, steps
-from tests.explain.test_rules import SEVEN_B, find
+from tests.explain.trying import SEVEN_B, find
 
 ON_TWO_CORES = replace(TWO_CORES, steps=steps((1, 300), (2, 320), (4, 340), (8, 380), (512, 9000)))
 """A model of 7 billion parameters on the processor."""
