@@ -196,9 +196,9 @@ def places(paths: Mapping[str, Path]) -> Iterator[Check]:
                 file.write(bytes(4096))  # a full disk still takes the name of a file
         except OSError as problem:
             refused.setdefault(folder, (name, problem))
-    for folder, (name, problem) in refused.items():
-        message = f"Nothing can be written in {at_home(folder)}: {problem.strerror or problem}."
-        yield Check("places", "fail", message, _mend_place(name, folder, problem))
+    for folder, (name, refusal) in refused.items():
+        message = f"Nothing can be written in {at_home(folder)}: {refusal.strerror or refusal}."
+        yield Check("places", "fail", message, _mend_place(name, folder, refusal))
     if not refused:
         yield Check("places", "ok", "Settings, sessions, caches and logs can be written.")
     data = paths["data"]

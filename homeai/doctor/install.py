@@ -252,13 +252,15 @@ def _reason(log_file: Path) -> str:
 
 
 def _paragraph(lines: Sequence[str]) -> str:
-    """The first lines that are not empty, as one."""
+    """The first sentence, as one line; where it names something below a colon, with that."""
     found: list[str] = []
+    goes_on = False
     for line in lines:
-        if line.startswith("Call Stack") or (found and not line):
+        if line.startswith("Call Stack") or (found and not line and not goes_on):
             break
         found += [line] if line else []
-    return " ".join(found)
+        goes_on = (goes_on or line.endswith(":")) and ".  " not in line and not line.endswith(".")
+    return " ".join(found).partition(".  ")[0]
 
 
 def installed_version() -> str | None:

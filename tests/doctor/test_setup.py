@@ -202,6 +202,12 @@ def test_a_build_that_fails_is_told_with_its_reason_and_taken_back(scratch: Path
             "CMake: Could not find Vulkan (missing: glslc)",
         ),
         (
+            "DEBUG CMake Error at ggml-cuda/CMakeLists.txt:178 (target_link_libraries):\n"
+            'DEBUG   Target "ggml-cuda" links to:\nDEBUG \nDEBUG     CUDA::cublas\nDEBUG \n'
+            "DEBUG   but the target was not found.  Possible reasons include:\nDEBUG \nDEBUG     * A typo.\n",
+            'CMake: Target "ggml-cuda" links to: CUDA::cublas but the target was not found',
+        ),
+        (
             "x.cpp:1:2: error: no such thing\nninja: build stopped: subcommand failed.\n",
             "x.cpp:1:2: error: no such thing",
         ),
@@ -260,7 +266,7 @@ def test_the_steps_of_a_build_within_the_build_are_not_the_builds(
 
 def test_a_step_that_takes_long_is_told_again_and_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(installing, "_TICK_S", 0.05)
-    told = followed(monkeypatch, tmp_path, "import time; print('[1/4] x'); time.sleep(0.5)")
+    told = followed(monkeypatch, tmp_path, "import time; print('[1/4] x'); time.sleep(2)")
     assert len(told) > 3
     assert set(told) == {("[1/4] x", 0.25)}
 
