@@ -30,6 +30,8 @@ _WINDOWS: dict[str, tuple[int, bool]] = {
     "gpt-oss": (2, False),
     "laguna": (4, True),
     "llama4": (4, False),
+    "mellum": (4, False),
+    "muse-glimmer": (4, False),
     "olmo2": (4, False),
     "plamo3": (8, False),
     "smallthinker": (4, True),
@@ -102,9 +104,19 @@ def _attention(header: Header, blocks: int) -> tuple[Attention, ...] | None:
         # The layers between are recurrent: they keep a state of fixed size.
         per_layer = [number if (layer + 1) % interval == 0 else 0 for layer, number in enumerate(per_layer)]
     windows = _windows(header, blocks)
+    # Layers with a window may have heads of their own size (Gemma 4: 256 where the others have 512).
+    near_key = header.number("{arch}.attention.key_length_swa") or key
+    near_value = header.number("{arch}.attention.value_length_swa") or value
     groups = Counter(pair for pair in zip(per_layer, windows, strict=False) if pair[0])
     return tuple(
-        Attention(layers=layers, heads=heads, kv_heads=number, key_length=key, value_length=value, window=window)
+        Attention(
+            layers=layers,
+            heads=heads,
+            kv_heads=number,
+            key_length=near_key if window else key,
+            value_length=near_value if window else value,
+            window=window,
+        )
         for (number, window), layers in groups.items()
     )
 

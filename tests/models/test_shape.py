@@ -30,7 +30,7 @@ def header(arch: str, tensors: Sequence[tuple[str, tuple[int, ...], int]] = (), 
     )
 
 
-def dense(arch: str, layers: int, width: int, heads: int, kv_heads: int, **more: Any) -> Header:
+def dense(arch: str, layers: int, width: int, heads: int, kv_heads: int | tuple[int, ...], **more: Any) -> Header:
     return header(
         arch,
         block_count=layers,
@@ -124,6 +124,30 @@ def test_a_pattern_in_the_file_wins_and_an_unused_window_is_none() -> None:
     unused = dense("llama", 3, 128, 2, 2, attention__sliding_window=4096)
     assert {each.window: each.layers for each in _attention(listed)} == {128: 2, None: 1}
     assert {each.window: each.layers for each in _attention(unused)} == {None: 3}
+
+
+def test_layers_with_a_window_may_have_heads_of_another_size() -> None:
+    """As in Gemma 4: every sixth layer looks back all the way, with 4 heads of 512; the others have 16 of 256."""
+    of = dense(
+        "gemma4",
+        6,
+        2816,
+        16,
+        (16, 16, 16, 16, 16, 4),
+        attention__sliding_window=1024,
+        attention__sliding_window_pattern=(True, True, True, True, True, False),
+        attention__key_length=512,
+        attention__value_length=512,
+        attention__key_length_swa=256,
+        attention__value_length_swa=256,
+    )
+    assert _attention(of) == (
+        Attention(layers=5, heads=16, kv_heads=16, key_length=256, value_length=256, window=1024),
+        Attention(layers=1, heads=16, kv_heads=4, key_length=512, value_length=512),
+    )
+    shape = shape_of([of])
+    assert shape is not None
+    assert kv_bytes(shape, 4096, "f16", "f16") == 5 * 1024 * 16 * 2 * 256 * 2 + 4096 * 4 * 2 * 512 * 2
 
 
 def _attention(of: Header) -> tuple[Attention, ...]:
