@@ -61,11 +61,12 @@ def slowed(context: AnswerContext, rule_id: str, causes: Sequence[Cause]) -> Slo
     if use is None or not decode_ns or not places:
         return None
     sure = None not in places
-    gpus = tuple({gpu.index: gpu for gpu in places if gpu is not None}.values())
+    gpus = tuple({gpu.key: gpu for gpu in places if gpu is not None}.values())
+    own = {gpu.key for gpu in gpus}
     told = [
         each
         for each in use.throttles
-        if each.cause in causes and each.gpu is not None and (not sure or each.gpu in {gpu.index for gpu in gpus})
+        if each.cause in causes and each.gpu is not None and (not sure or (each.probe, each.gpu) in own)
     ]
     read_ns, wrote_ns = _overlap_ns(context, "prefill", told), _overlap_ns(context, "decode", told)
     prefill_ns = context.prefill_ns or 0

@@ -45,6 +45,7 @@ class Throttle:
     """A stretch in which a part of the machine was slowed down; stamps."""
 
     cause: Cause
+    probe: str
     gpu: int | None
     """The probe's number of the GPU; None for the processor."""
     started_at_ns: int
@@ -291,7 +292,7 @@ def _throttles(samples: Iterable[Sample], from_ns: int) -> Iterator[Throttle]:
             yield open_ones.pop(key)
         for key in told if sample.at_ns >= from_ns else ():
             began_ns = open_ones[key].started_at_ns if key in open_ones else since
-            open_ones[key] = Throttle(key[1], key[2], began_ns, sample.at_ns)
+            open_ones[key] = Throttle(key[1], key[0], key[2], began_ns, sample.at_ns)
         before_ns[sample.probe] = sample.at_ns
     yield from open_ones.values()
 

@@ -59,6 +59,11 @@ class Gpu:
     """The other programs on it, by name."""
 
     @property
+    def key(self) -> tuple[str, int]:
+        """What tells it from every other: each probe counts from 0."""
+        return self.probe, self.index
+
+    @property
     def title(self) -> str:
         """What to call it."""
         return self.name or f"GPU {self.index}"
@@ -240,9 +245,8 @@ def memory_findings(
     for device in load.engine.devices:
         gpu = places.get(device.name)
         if gpu is not None and not gpu.shares_memory:
-            key = gpu.probe, gpu.index
-            seen[key] = gpu
-            put[key] = put.get(key, 0) + held_bytes(device)
+            seen[gpu.key] = gpu
+            put[gpu.key] = put.get(gpu.key, 0) + held_bytes(device)
     return tuple(found for key, gpu in seen.items() for found in _of_gpu(gpu, put[key], before.get(key)))
 
 

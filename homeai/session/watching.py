@@ -32,7 +32,7 @@ class Watch:
         match fact:
             case LoadStarted():
                 self._unconfirmed = None
-                held = {} if before.load.resident else {(gpu.probe, gpu.index): gpu for gpu in gpus(after.probes)}
+                held = {} if before.load.resident else {gpu.key: gpu for gpu in gpus(after.probes)}
                 self._held_before = {key: gpu.used_bytes for key, gpu in held.items() if gpu.used_bytes is not None}
             case LoadEnded():
                 self._unconfirmed = fact

@@ -103,6 +103,18 @@ def test_heat_and_power_limit_share_what_they_cost() -> None:
     assert costs["power_cap"] == 0
 
 
+def test_another_maker_s_card_of_the_same_number_is_not_to_blame() -> None:
+    hot = [replace(sample, probe="amd") for sample in card_samples(thermal_flag=1)]
+    cool = [
+        replace(sample, labels={"gpu_0_name": "RTX 4090", "gpu_0_pci": "0000:01:00.0"})
+        for sample in card_samples(thermal_flag=0)
+    ]
+    both = [sample for pair in zip(hot, cool, strict=True) for sample in pair]
+    hot_one, cool_one = (replace(CARDS[0], id=f"0000:0{number}:00.0") for number in (0, 1))
+    assert find("thermal", devices=(hot_one,), samples=both) is not None
+    assert find("thermal", devices=(cool_one,), samples=both) is None
+
+
 def test_another_card_that_is_hot_is_not_to_blame() -> None:
     assert find("thermal", devices=CARDS, samples=two_cards(0, 1)) is None
     assert find("thermal", devices=CARDS, samples=two_cards(1, 0)) is not None

@@ -147,9 +147,9 @@ def test_throttle_marks_join_neighbours_and_begin_at_the_sample_before() -> None
     samples = [sample(at, gpu_0_thermal_flag=flags.get(at, 0.0)) for at in every_half_second()]
     samples += [sample(at + 1, "cpu", throttled_percent=60.0 if at == 5000 else 4.0) for at in every_half_second()]
     assert use_of(samples).throttles == (
-        Throttle("thermal", 0, ms(1500), ms(2500)),
-        Throttle("cpu_limit", None, ms(4501), ms(5001)),
-        Throttle("thermal", 0, ms(7500), ms(8000)),
+        Throttle("thermal", "nvidia", 0, ms(1500), ms(2500)),
+        Throttle("cpu_limit", "cpu", None, ms(4501), ms(5001)),
+        Throttle("thermal", "nvidia", 0, ms(7500), ms(8000)),
     )
 
 
