@@ -6,7 +6,7 @@ session's earlier answers of the model took.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Literal
@@ -92,9 +92,14 @@ def predict(state: SessionState, *, new_tokens: int, reused_tokens: int, other_t
 
 
 def expected(state: SessionState, fact: Tokenised) -> Expected | None:
-    """What to expect of an answer whose prompt was just tokenised, as a fact at that moment; None where unknown."""
+    """What to expect of an answer whose prompt was just tokenised, as a fact at that moment; None where unknown.
+
+    Beside another answer that is under way nobody knows how long it will take: the two share the engine.
+    """
     answer = state.answers.get(fact.answer_id)
     if answer is None or answer.submitted is None:
+        return None
+    if any(other.tokenised is not None and other.ended is None for other in _others(state, fact.answer_id)):
         return None
     found = predict(
         state, new_tokens=fact.prompt - fact.reused, reused_tokens=fact.reused, other_tokens=fact.context_used_others
@@ -109,6 +114,10 @@ def expected(state: SessionState, fact: Tokenised) -> Expected | None:
         decode_tps=found.decode_tps,
         basis=found.basis,
     )
+
+
+def _others(state: SessionState, answer_id: int) -> Iterator[AnswerState]:
+    return (other for other in state.answers.values() if other.answer_id != answer_id)
 
 
 def prediction_error(answer: AnswerState) -> PredictionError | None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import reduce
+
 import pytest
 
 from homeai.events import Ceilings, Tokenised
 from homeai.explain.predict import expected, predict, prediction_error
 from homeai.metrics.fold import fold
-from tests.explain.scenes import ID, TWO_CORES, engine, ms, session
+from tests.explain.scenes import ID, TWO_CORES, answer_facts, engine, ms, session
 
 
 def test_from_the_ceilings_a_long_prompt_takes_its_steps() -> None:
@@ -76,6 +78,19 @@ def test_the_expectation_is_a_fact_and_is_checked() -> None:
     assert fact.ttft_ns == ms(2.6 + 1695)
     # Without this fact nothing is known to have been expected.
     assert prediction_error(answer) is None
+
+
+def test_beside_another_answer_nothing_is_expected() -> None:
+    """Two answers share the engine: by the rates of one alone the second's first token would be said too soon."""
+    other = answer_facts(ID + 1, 11_500, prompt=512, prefill_ms=1695)
+    state = session(ceilings=TWO_CORES, prompt=512, prefill_ms=1695, gaps_ms=(15.0,) * 63)
+    begun = reduce(fold, other[:5], state)
+    fact = next(each for each in other if isinstance(each, Tokenised))
+    assert expected(begun, fact) is not None  # the first one has ended
+    both = reduce(fold, [*answer_facts(ID + 2, 11_400)[:5], *other[:5]], state)
+    assert expected(both, fact) is None
+    queued_only = reduce(fold, [*other[:5], *answer_facts(ID + 2, 11_600)[:2]], state)
+    assert expected(queued_only, fact) is not None
 
 
 def test_the_error_is_relative_to_what_happened() -> None:

@@ -78,6 +78,7 @@ def test_contention_names_who_took_the_time() -> None:
     finding = found("cpu_contention", cpu_share=0.5, gaps_ms=(24.0,) * 63, samples=others)
     assert "other programs" in finding.words
     assert next(term.value for term in finding.terms if term.name == "used by other programs") == pytest.approx(47)
+    assert "because of something else" in found("cpu_contention", cpu_share=0.5, gaps_ms=(24.0,) * 63).words
     stolen = found("cpu_contention", cpu_share=0.5, gaps_ms=(24.0,) * 63, samples=cpu_samples(steal_percent=30))
     assert "the host" in stolen.words or "host's" in stolen.words or "guests" in stolen.words
 

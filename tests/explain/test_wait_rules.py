@@ -108,7 +108,9 @@ def test_a_few_tokens_read_again_are_a_short_prompt_and_no_loss() -> None:
 )
 def test_each_reason_of_a_loss_is_said(why: Any, words: str) -> None:
     parting = Divergence(at=100, held=900, message=2, role="assistant", why=why)
-    assert words in found("prefix_lost", prompt=1000, reused=100, prefill_ms=3000, divergence=parting).words
+    told = found("prefix_lost", prompt=1000, reused=100, prefill_ms=3000, divergence=parting).words
+    assert words in told
+    assert ("the prompt differs" in told) == (why not in ("evicted", "cannot_roll_back"))
 
 
 def test_a_cold_load_and_its_disk_share_the_wait() -> None:

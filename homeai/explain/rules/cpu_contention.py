@@ -52,7 +52,8 @@ def _find(context: AnswerContext) -> Finding | None:
         Term("processor time it got", share, "share"),
         Term("slower by", cost_ns, "ns", cost_ns),
     ]
-    who = "other programs"
+    # Without a reading of the machine nobody can say who it was.
+    who = "something else" if others is None else "other programs"
     if steal is not None and host:
         who = "other guests of this virtual machine's host"
         terms.append(Term("taken by the host", steal.mean, "percent"))

@@ -50,6 +50,9 @@ def _find(context: AnswerContext) -> Finding | None:
     if parting is None or not lost or not cost_ns:
         return None
     why, help = _reason(parting)
+    differs = f"from token {count(parting.at + 1)} on the prompt differs, because "
+    if parting.why in ("evicted", "cannot_roll_back"):
+        differs = ""  # then the words may be the same
     evaluated = context.answer.evaluated or lost
     return Finding(
         id="prefix_lost",
@@ -60,10 +63,10 @@ def _find(context: AnswerContext) -> Finding | None:
         brief=f"reading {count(lost)} tokens of the chat again",
         words=(
             f"{count(lost)} tokens of this chat had been read before and were read again, which took {span(cost_ns)}: "
-            f"from token {count(parting.at + 1)} on the prompt differs, because {why}."
+            f"{differs}{why}."
         ),
         terms=(
-            Term("first token that differs", parting.at + 1, "count"),
+            *([Term("first token that differs", parting.at + 1, "count")] if differs else []),
             Term("tokens read again", lost, "tokens"),
             Term("each", cost_ns / min(lost, evaluated), "ns"),
             Term("reading them again", cost_ns, "ns", cost_ns),

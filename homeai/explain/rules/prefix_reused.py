@@ -23,8 +23,8 @@ def _find(context: AnswerContext) -> Finding | None:
         cost_ns=-saved_ns,
         brief=f"{counted(tokenised.reused, 'token')} known from before",
         words=(
-            f"{count(tokenised.reused)} of the {count(tokenised.prompt)} prompt tokens were known from the turn before "
-            f"and not read again; at {span(per_token_ns)} each that saved about {span(saved_ns)}."
+            f"{count(tokenised.reused)} of the {count(tokenised.prompt)} prompt tokens were known from before and "
+            f"not read again; at {span(per_token_ns)} each that saved about {span(saved_ns)}."
         ),
         terms=(
             Term("tokens known from before", tokenised.reused, "tokens"),

@@ -45,4 +45,9 @@ def _find(context: AnswerContext) -> Finding | None:
     )
 
 
-RULE = Rule("too_few_threads", "stream", "The engine leaves cores unused that it could compute on.", _find)
+RULE = Rule(
+    "too_few_threads",
+    "stream",
+    "Cores are left unused. Once this machine was measured it is told from a tenth of the writing on.",
+    _find,
+)
