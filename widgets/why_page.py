@@ -59,13 +59,14 @@ def why_page(
     return list(_lines(answer, found, ceilings, max(24, min(width, WIDEST)), targets, measured))
 
 
-def calibration_words(ceilings: Ceilings | None, *, way: str = "", outdated: str = "") -> str:
+def calibration_words(ceilings: Ceilings | None, *, way: str = "", outdated: str = "", compared: bool = True) -> str:
     """Whether the answer is compared with what this machine can do, and how to have that.
 
     Args:
         ceilings: What was measured; None where nothing was.
         way: The key that measures; empty where there is none.
         outdated: Why it should be measured again.
+        compared: Whether the answer was; not where the model ran in another way.
     """
     way = way or "In another terminal, homeai calibrate"
     if ceilings is None:
@@ -76,7 +77,8 @@ def calibration_words(ceilings: Ceilings | None, *, way: str = "", outdated: str
     day = ceilings.measured_at[:10]
     speed = f"; memory was read at {units.size(ceilings.read_bytes_per_s)}/s" if ceilings.read_bytes_per_s else ""
     again = f" {outdated} {way} measures anew." if outdated else ""
-    return f"Compared with what this machine was measured to do{f' on {day}' if day else ''}{speed}.{again}"
+    compares = "Compared" if compared else "Not compared"
+    return f"{compares} with what this machine was measured to do{f' on {day}' if day else ''}{speed}.{again}"
 
 
 def _lines(

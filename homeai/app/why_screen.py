@@ -11,7 +11,7 @@ from homeai.app.commands import is_available
 from homeai.app.live_page import LivePage, turn
 from homeai.clock import wall_clock
 from homeai.events import Ceilings
-from homeai.metrics.best import beaten, outdated, share_words
+from homeai.metrics.best import beaten, other_way, outdated, share_words
 from homeai.metrics.state import AnswerState
 from widgets.figures import MUTED
 from widgets.why_page import calibration_words, why_page
@@ -80,7 +80,8 @@ class WhyScreen(LivePage):
         engine = loaded.ended.engine if loaded is not None and own else None
         why = "" if ceilings is None else outdated(ceilings, engine, wall_clock())
         can = own and self._can_measure
-        words = calibration_words(ceilings, way="M" if can else "", outdated=why)
+        apart = "" if ceilings is None else other_way(answer, ceilings)
+        words = calibration_words(ceilings, way="M" if can else "", outdated=why or apart, compared=not apart)
         return words, can and (ceilings is None or bool(why or beaten(answer, ceilings)))
 
     def _ceilings(self, answer: AnswerState) -> Ceilings | None:

@@ -10,7 +10,7 @@ from homeai.metrics.quantities import decode_tps, prefill_tps
 from homeai.metrics.quantities.decode_tps import TOKENS_MIN
 from homeai.metrics.roofline import felt_depth, prefill_ns, token_ns
 from homeai.metrics.state import AnswerState
-from homeai.units import percent
+from homeai.units import counted, percent
 
 BEATEN = 1.3
 """Times what was measured; answers of one machine at rest differ by a tenth or two."""
@@ -97,10 +97,10 @@ def other_engine(ceilings: Ceilings, engine: EngineFacts, *, any_threads: bool =
         any_threads: Whether another number of threads is none either.
     """
     if not any_threads and _differ(ceilings.threads, engine.threads):
-        return f"It was measured with {ceilings.threads} threads; now there are {engine.threads}."
+        return f"It was measured with {counted(ceilings.threads or 0, 'thread')}; now it has {engine.threads}."
     if _differ(ceilings.layers_offloaded, engine.layers_offloaded):
-        before, now = ceilings.layers_offloaded, engine.layers_offloaded
-        return f"It was measured with {before} layers on the GPU; now there are {now}."
+        before = counted(ceilings.layers_offloaded or 0, "layer")
+        return f"It was measured with {before} on the GPU; now there are {engine.layers_offloaded}."
     for then, here in ((ceilings.kv_type_k, engine.kv_type_k), (ceilings.kv_type_v, engine.kv_type_v)):
         if _differ(then, here):
             return f"It was measured with a cache of the type {then}; now it is {here}."
@@ -108,6 +108,11 @@ def other_engine(ceilings: Ceilings, engine: EngineFacts, *, any_threads: bool =
         before_words, now_words = ("with", "without") if ceilings.flash_attention else ("without", "with")
         return f"It was measured {before_words} flash attention; now it runs {now_words} it."
     return ""
+
+
+def other_way(answer: AnswerState, ceilings: Ceilings) -> str:
+    """Return why an answer cannot be compared with them at all, as a sentence; empty where it can."""
+    return "" if answer.load is None else other_engine(ceilings, answer.load.ended.engine, any_threads=True)
 
 
 def _differ(then: object, here: object) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from time import monotonic, sleep
 
 import pytest
+from msgspec.structs import replace
 
 from homeai.app.explaining import Explaining
 from homeai.app.why_screen import WhyScreen
@@ -86,6 +87,10 @@ async def test_earlier_answers_are_explained_too_and_a_calibration_is_told_when_
         await until(pilot, lambda: "14.8 tok/s" in screen_text(pilot) and "answer 1 of 2" in screen_text(pilot))
         await play(pilot, Calibrated(at_ns=ms(20_000), path=stories.MODEL.path, ceilings=TWO_CORES))
         await until(pilot, lambda: "Compared with what this machine" in screen_text(pilot))
+        on_a_card = replace(TWO_CORES, layers_offloaded=33)
+        await play(pilot, Calibrated(at_ns=ms(20_100), path=stories.MODEL.path, ceilings=on_a_card))
+        await until(pilot, lambda: "Not compared with what this machine" in screen_text(pilot))
+        assert "33 layers on the GPU; now there are 0" in " ".join(screen_text(pilot).split())
 
 
 def test_nothing_is_explained_twice_and_what_changes_at_most_twice_a_second() -> None:

@@ -114,6 +114,9 @@ def test_the_page_says_how_it_compares_with_what_feels_fast_and_whether_the_mach
     assert "homeai calibrate does that in about 30 s" in shown
     assert "Here 6.67 tok/s: slower than people read." in " ".join(page(gaps_ms=(150.0,) * 63))
     assert "Here 125 tok/s: it flows." in " ".join(page(gaps_ms=(8.0,) * 63))
+    apart = calibration_words(TWO_CORES, outdated="It was measured with 33 layers on the GPU.", compared=False)
+    assert apart.startswith("Not compared with what this machine was measured to do")
+    assert "33 layers on the GPU. In another terminal, homeai calibrate measures anew." in apart
     assert calibration_words(TWO_CORES).startswith("Compared with what this machine was measured to do")
 
 
