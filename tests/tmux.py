@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shlex
 import shutil
@@ -14,10 +15,15 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.stopwatch import Stopwatch
+
 ROOT = Path(__file__).resolve().parents[1]
 
-SETTLED_S = 0.025
-"""Less than half the time between two pictures of the dashboard, more than one of them takes to arrive."""
+SETTLED_S = 0.02
+"""A fifth of the time between two pictures of the dashboard."""
+
+ENDED = re.compile(r"^ended with (\d+)$", re.MULTILINE)
+"""What the shell says of the program."""
 
 needs_tmux = pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
 
@@ -39,6 +45,8 @@ class Tmux:
         # tmux is sometimes late to notice a program's end by minutes, so a shell stays to tell it.
         line = f"{shlex.join(command)}; echo ended with $?; exec sleep 1000"
         self.tell("new-session", "-d", "-s", "t", "-c", str(ROOT), "-x", columns, "-y", rows, line)
+        numbers = self.tell("display-message", "-p", "-t", "t", "#{pid} #{pane_pid}")
+        self._server, self._shell = map(int, numbers.split())
 
     def tell(self, *arguments: str) -> str:
         """Run one of tmux's commands and return what it prints."""
@@ -72,22 +80,31 @@ class Tmux:
         """What stands on the screen, as a whole picture.
 
         tmux answers in the middle of one too: with both cores busy 3 of 600 captures had rows of two pictures. So it is
-        asked until nothing changed for a while.
+        asked until there was a moment, between two answers that are the same, in which nobody was drawing.
         """
-        shown = self.tell("capture-pane", "-p", "-t", "t")
-        for _ in range(40):
+        shown = self._captured()
+        for _ in range(500):
             time.sleep(SETTLED_S)
-            before, shown = shown, self.tell("capture-pane", "-p", "-t", "t")
-            if shown == before:
+            at_rest = not self._is_drawn_on()
+            before, shown = shown, self._captured()
+            if at_rest and shown == before:
                 break
         return shown
 
+    def _captured(self) -> str:
+        return self.tell("capture-pane", "-p", "-t", "t")
+
+    def _is_drawn_on(self) -> bool:
+        """Whether the program or tmux runs or waits for a processor; where the system does not tell, they never do."""
+        processes = [self._server, *_children(self._shell)]
+        return any(state in "RD" for process in processes for state in _states(process))
+
     def until(self, holds: Callable[[str], object], within_s: float = 150.0) -> str:
         """Wait until something holds of the screen, and return it."""
-        end = time.monotonic() + within_s
+        watch = Stopwatch()
         while not holds(shown := self.screen()):
-            assert time.monotonic() < end, f"did not come in {within_s} s:\n{shown}"
-            assert "ended with" not in shown, f"it ended:\n{shown}"
+            assert watch.seconds < within_s, f"did not come in {within_s} s:\n{shown}"
+            assert ENDED.search(shown) is None, f"it ended:\n{shown}"
         return shown
 
     def until_shown(self, text: str, within_s: float = 150.0) -> str:
@@ -97,21 +114,38 @@ class Tmux:
     @property
     def program(self) -> psutil.Process:
         """The process of the command."""
-        shell = psutil.Process(int(self.tell("display-message", "-p", "-t", "t", "#{pane_pid}")))
-        (program,) = shell.children()
+        (program,) = psutil.Process(self._shell).children()
         return program
 
     def exit_status(self, within_s: float = 15.0) -> int:
         """Wait for the program's end and return its status."""
-        end = time.monotonic() + within_s
-        while (told := re.search(r"ended with (\d+)", shown := self.screen())) is None:
-            assert time.monotonic() < end, f"it did not end in {within_s} s:\n{shown}"
-            time.sleep(0.05)
+        watch = Stopwatch()
+        while (told := ENDED.search(shown := self.screen())) is None:
+            assert watch.seconds < within_s, f"it did not end in {within_s} s:\n{shown}"
         return int(told[1])
 
     def close(self) -> None:
         """End everything in it."""
         self.tell("kill-server")
+
+
+def _children(process: int) -> list[int]:
+    """A process's children and theirs, but for engines: these have work all the time, and draw nothing."""
+    found = []
+    with contextlib.suppress(OSError):
+        for child in map(int, Path(f"/proc/{process}/task/{process}/children").read_text().split()):
+            if b"homeai.engine.worker" not in Path(f"/proc/{child}/cmdline").read_bytes():
+                found += [child, *_children(child)]
+    return found
+
+
+def _states(process: int) -> str:
+    """The letter of each thread's state: R for one that runs or could, S for one that sleeps."""
+    states = ""
+    with contextlib.suppress(OSError):
+        for thread in Path(f"/proc/{process}/task").iterdir():
+            states += (thread / "stat").read_text().rpartition(") ")[2][0]
+    return states
 
 
 def python_module(module: str, *arguments: str) -> tuple[str, ...]:
