@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from homeai.models.modelfile import ModelFile
 from homeai.options import EngineOptions
 from homeai.session import Chat
 from tests.metrics.stories import ms
+from tests.stopwatch import Stopwatch
 
 NOW_MS = 20_000.0
 
@@ -156,13 +156,11 @@ class StagedApp(HomeaiApp):
         return self.stage
 
 
-async def until(pilot: Pilot[Any], holds: Callable[[], object], within_s: float = 10.0) -> None:
+async def until(pilot: Pilot[Any], holds: Callable[[], object], within_s: float = 30.0) -> None:
     """Let the application run until something holds."""
-    end = asyncio.get_running_loop().time() + within_s
+    watch = Stopwatch()
     while not holds():
-        assert asyncio.get_running_loop().time() < end, (
-            f"did not happen in {within_s} s; the screen:\n{screen_text(pilot)}"
-        )
+        assert watch.seconds < within_s, f"did not happen in {within_s} s; the screen:\n{screen_text(pilot)}"
         await pilot.pause(0.02)
 
 

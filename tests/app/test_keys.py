@@ -281,7 +281,7 @@ async def test_a_paste_beyond_all_measure_is_refused_and_the_draft_kept() -> Non
 
 def slow_opener(gate: threading.Event, then: Callable[[], None]) -> Callable[[Callable[[AnyFact], None]], Stage]:
     def open_session(on_fact: Callable[[AnyFact], None]) -> Stage:
-        assert gate.wait(10)
+        assert gate.wait(60)
         then()
         return Stage(on_fact)
 

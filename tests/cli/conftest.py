@@ -17,12 +17,14 @@ from typing import Any
 import psutil
 import pytest
 
+from tests.stopwatch import Stopwatch
+
 # They send signals and open pseudo terminals, which Windows does not have.
 collect_ignore = ["test_signals.py", "test_terminal.py"] if sys.platform == "win32" else []
 
 SCRIPTED = "tests.engine.scripted"
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE_S = 60.0
+PATIENCE_S = 120.0
 """Two busy cores make everything slow: llama.cpp with a rival for its threads by a factor of twenty."""
 
 
@@ -47,10 +49,16 @@ class Running:
 
     process: subprocess.Popen[bytes]
     log: Path
+    data: Path
 
     def wait_for_log(self, text: str) -> None:
         """Wait until the engine's stderr, which goes to its log, has this text."""
         until(lambda: self.log.exists() and text in self.log.read_text(errors="replace"), f"{text} in the engine's log")
+
+    def wait_for_fact(self, kind: str) -> None:
+        """Wait until the program itself was told of something: its record has a fact of this kind."""
+        line = f'{{"kind":"{kind}",'.encode()
+        until(lambda: any(line in path.read_bytes() for path in self.data.rglob("*.jsonl")), f"{kind} in the record")
 
     def wait_for_workers(self) -> list[psutil.Process]:
         """Wait until the engine's process is there."""
@@ -108,7 +116,7 @@ class Homeai:
             env=self.environment | {"HOMEAI_SCRIPT": script} | environ,
             cwd=ROOT,
         )
-        return Running(process, self.home / "state" / "log" / "engine.log")
+        return Running(process, self.home / "state" / "log" / "engine.log", self.home / "data")
 
     def run(self, *arguments: str, stdin: bytes | None = None, script: str = "", **environ: str) -> Finished:
         done = subprocess.run(
@@ -148,15 +156,15 @@ class Homeai:
 
 
 def until(condition: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + PATIENCE_S
+    watch = Stopwatch()
     while not condition():
-        assert time.monotonic() < deadline, f"waited {PATIENCE_S:.0f} s for {what}"
+        assert watch.seconds < PATIENCE_S, f"waited {PATIENCE_S:.0f} s for {what}"
         time.sleep(0.01)
 
 
 def assert_gone(processes: list[psutil.Process]) -> None:
     """No worker outlives the program by more than a moment."""
-    _, alive = psutil.wait_procs(processes, timeout=3)
+    _, alive = psutil.wait_procs(processes, timeout=30)
     for process in alive:
         process.kill()
     assert not alive

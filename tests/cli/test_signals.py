@@ -11,6 +11,7 @@ import sys
 import pytest
 
 from tests.cli.conftest import PATIENCE_S, Homeai, Running, assert_gone, until
+from tests.stopwatch import Stopwatch
 
 assert sys.platform != "win32"
 
@@ -18,7 +19,7 @@ SLOW_PREFILL = "hi prompt=4000 prefill_rate=200 chunk=64 cry=READING at=prefill"
 
 
 def start(homeai: Homeai, phase: str, *flags: str) -> Running:
-    """Start an answer and wait until it is in the phase."""
+    """Start an answer and wait until it is in the phase; the engine's log is ahead of what the program was told."""
     match phase:
         case "start":
             # The worker's own first words, not its process: that one is there before the question is asked.
@@ -27,12 +28,15 @@ def start(homeai: Homeai, phase: str, *flags: str) -> Running:
         case "load":
             running = homeai.start("ask", *flags, "hi", script="load_ms=60000 cry=LOADING at=load")
             running.wait_for_log("LOADING")
+            running.wait_for_fact("load_started")
         case "prefill":
             running = homeai.start("ask", *flags, SLOW_PREFILL)
             running.wait_for_log("READING")
+            running.wait_for_fact("prefilled")
         case "decode":
             running = homeai.start("ask", *flags, "hi tokens=2000 rate=20 cry=WRITING at=3")
             running.wait_for_log("WRITING")
+            running.wait_for_fact("tokens")
     return running
 
 
@@ -86,8 +90,10 @@ def test_the_second_signal_ends_at_once(homeai: Homeai) -> None:
     # Two signals of one kind that arrive together are one.
     with contextlib.suppress(subprocess.TimeoutExpired):
         running.process.wait(0.3)
+    watch = Stopwatch()
     running.process.send_signal(signal.SIGINT)
-    assert running.process.wait(1) == 130
+    assert running.process.wait(PATIENCE_S) == 130
+    assert watch.seconds < 1
     running.process.communicate()
     assert_gone(workers)
 

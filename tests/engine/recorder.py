@@ -11,6 +11,7 @@ from typing import TypeVar
 from homeai.engine.wire import Load
 from homeai.events import AnyFact
 from homeai.options import EngineOptions
+from tests.stopwatch import Stopwatch
 
 F = TypeVar("F")
 
@@ -50,28 +51,37 @@ class Recorder:
         return [fact for fact in self.facts if isinstance(fact, kind)]
 
     def wait_for(
-        self, kind: type[F], where: Callable[[F], bool] = lambda _: True, *, count: int = 1, within_s: float = 10.0
+        self, kind: type[F], where: Callable[[F], bool] = lambda _: True, *, count: int = 1, within_s: float = 60.0
     ) -> F:
         """Return the `count`th fact of this type that fits; fails when it does not come in time."""
 
         def found() -> list[F]:
             return [fact for fact in self.of(kind) if where(fact)]
 
+        watch = Stopwatch()
         with self._more:
-            in_time = self._more.wait_for(lambda: len(found()) >= count, within_s)
+            while not (in_time := len(found()) >= count) and watch.seconds < within_s:
+                self._more.wait(0.1)
         told = ", ".join(type(fact).__name__ for fact in self.facts)
         assert in_time, f"no {kind.__name__} within {within_s} s; there were: {told}"
         return found()[count - 1]
 
 
-def eventually(holds: Callable[[], bool], *, within_s: float = 5.0) -> bool:
+def eventually(holds: Callable[[], bool], *, within_s: float = 30.0) -> bool:
     """Whether this becomes true in time; for what no fact tells, such as the end of a process."""
-    deadline = time.monotonic() + within_s
+    watch = Stopwatch()
     while not holds():
-        if time.monotonic() > deadline:
+        if watch.seconds > within_s:
             return False
         time.sleep(0.01)
     return True
+
+
+def nothing_changes(figures: Callable[[], object]) -> bool:
+    """Whether these stay the same for a fifth of a second."""
+    before = figures()
+    time.sleep(0.2)
+    return figures() == before
 
 
 def model_path(folder: Path) -> Path:

@@ -134,16 +134,16 @@ def test_a_token_that_comes_late_is_told_with_what_happened(tiny: Rig, monkeypat
         if calls == 20:
             import time
 
-            time.sleep(0.2)
+            time.sleep(1)
         return real()
 
     monkeypatch.setattr(context, "decode", slow_once)
     tiny.answer("Hello")
-    late = [fact for fact in tiny.of(SlowStep) if fact.took_ns > 200_000_000]
+    late = [fact for fact in tiny.of(SlowStep) if fact.took_ns > 1_000_000_000]
     assert len(late) == 1
     # The first call read the prompt, the second computed token 1.
     assert late[0].token == 19
-    assert late[0].usual_ns < 60_000_000
+    assert late[0].usual_ns < 300_000_000
     # It slept, and at most the other thread waited busily; no page came from the disk, nobody else was served.
     assert late[0].cpu_ns is not None
     assert late[0].cpu_ns < 1.2 * late[0].took_ns

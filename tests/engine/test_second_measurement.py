@@ -28,7 +28,7 @@ pytestmark = pytest.mark.model
 
 THREADS = 1
 """It is the measuring that is tested: two threads that wait for each other would multiply every disturbance."""
-TRIES = 5
+TRIES = 12
 READS = 5
 """Prompts a try; short, so that some are read while nothing else runs."""
 WITHIN = 0.03

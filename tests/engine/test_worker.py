@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -28,6 +27,7 @@ from homeai.engine.wire import (
 )
 from homeai.events import AnyFact, Ended, LoadEnded, LoadStarted, Message, Prefilled, Sampler, Text
 from tests.engine.recorder import load_command
+from tests.stopwatch import Stopwatch
 
 ROOT = Path(__file__).parents[2]
 
@@ -67,9 +67,9 @@ class RawWorker:
         raise AssertionError(f"the worker ended without {kind.__name__}: {reports}")
 
     def ended_within(self, limit_s: float) -> int:
-        began_at = time.monotonic()
-        code = self.process.wait(timeout=10)
-        assert time.monotonic() - began_at < limit_s
+        watch = Stopwatch()
+        code = self.process.wait(timeout=60)
+        assert watch.seconds < limit_s
         return code
 
     def cleanup(self) -> None:
@@ -202,10 +202,10 @@ def test_stop_comes_through_between_two_tokens(start: Start) -> None:
     worker.send(load_command())
     worker.ask("hello")
     worker.until(Prefilled)
-    asked_at = time.monotonic()
+    watch = Stopwatch()
     worker.send(Stop(answer_id=1))
     ended = worker.until(Ended)[-1]
-    assert time.monotonic() - asked_at < 0.25
+    assert watch.seconds < 0.25
     assert isinstance(ended, Ended)
     assert ended.finish_reason == "cancelled"
 

@@ -18,7 +18,7 @@ GREEDY = Sampler(temperature=0.0)
 
 def answered(session: Session, chat: Chat, prompt: str, replaces: int | None = None) -> int:
     answer_id = session.ask(chat, prompt, sampler=GREEDY, replaces=replaces)
-    assert session.wait(answer_id, 10)
+    assert session.wait(answer_id, 60)
     return answer_id
 
 
@@ -80,7 +80,7 @@ def test_an_answer_that_did_not_come_to_its_end_can_be_asked_again(
     broken = session.ask(chat, script, sampler=GREEDY)
     wait_for(recorder, moment, broken)
     session.stop(broken)
-    assert session.wait(broken, 10)
+    assert session.wait(broken, 60)
     assert recorder.of(Ended)[1].finish_reason == ends
     answered(session, chat, "say=Two.", replaces=broken)
     assert contents(chat) == ["say=One.", "One.", "say=Two.", "Two."]
@@ -96,7 +96,7 @@ def test_a_question_without_an_answer_before_the_replaced_one_stays(start: Start
     stopped = session.ask(chat, "prompt=3000 chunk=100 prefill_rate=500", sampler=GREEDY)
     wait_for(recorder, Prefilled, stopped)
     session.stop(stopped)
-    assert session.wait(stopped, 5)
+    assert session.wait(stopped, 60)
     second = answered(session, chat, "say=Two.")
     answered(session, chat, "say=Three.", replaces=second)
     assert contents(chat) == ["prompt=3000 chunk=100 prefill_rate=500", "say=Three.", "Three."]
@@ -113,7 +113,7 @@ def test_while_an_answer_is_written_nothing_is_replaced(start: Start) -> None:
         assert refused.value.code == "busy"
     assert contents(chat) == ["say=One.", "One.", "tokens=9999 rate=50"]
     session.stop(second)
-    assert session.wait(second, 5)
+    assert session.wait(second, 60)
     assert len(recorder.of(Submitted)) == 2
 
 
@@ -139,7 +139,7 @@ def test_another_system_prompt_counts_from_the_next_question_on(start: Start) ->
     wait_for(recorder, Text, running)
     session.set_system(chat, "be long")
     session.stop(running)
-    assert session.wait(running, 5)
+    assert session.wait(running, 60)
     answered(session, chat, "say=Two.")
     session.set_system(chat, "")
     answered(session, chat, "say=Three.")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from pathlib import Path
 
 import msgspec
@@ -16,6 +15,7 @@ from homeai.options import EngineOptions
 from homeai.session import Session
 from tests.engine.recorder import OPTIONS, Recorder
 from tests.session.conftest import Start, named_model
+from tests.stopwatch import Stopwatch
 
 GREEDY = Sampler(temperature=0.0)
 SLOW = "load_ms=800"
@@ -26,15 +26,15 @@ def test_a_stopped_change_leaves_the_model_before_and_it_answers(start: Start, t
     recorder.wait_for(LoadEnded)
     session.use_model(named_model(tmp_path, "other"))
     recorder.wait_for(LoadProgress, count=12)
-    stopped_at = time.monotonic()
+    watch = Stopwatch()
     session.stop_load()
     assert recorder.wait_for(LoadFailed).fault.code == "cancelled"
-    assert time.monotonic() - stopped_at < 0.5
+    assert watch.seconds < 0.5
     assert session.model is not None
     assert session.model.name == "scripted"
     assert [notice.code for notice in recorder.of(Notice)] == ["model_kept"]
     assert recorder.wait_for(LoadEnded, count=2).model.name == "scripted"
-    assert session.wait(session.ask(session.open_chat(), "tokens=3", sampler=GREEDY), 10)
+    assert session.wait(session.ask(session.open_chat(), "tokens=3", sampler=GREEDY), 60)
     assert recorder.of(Ended)[-1].finish_reason == "stop"
     assert [fact.name for fact in recorder.of(LoadStarted)] == ["scripted", "other", "scripted"]
 
@@ -45,7 +45,7 @@ def test_a_stopped_first_load_leaves_nothing_and_the_next_question_loads(start: 
     session.stop_load()
     assert recorder.wait_for(LoadFailed).fault.code == "cancelled"
     assert recorder.of(Notice) == []
-    assert session.wait(session.ask(session.open_chat(), "tokens=3", sampler=GREEDY), 10)
+    assert session.wait(session.ask(session.open_chat(), "tokens=3", sampler=GREEDY), 60)
     assert recorder.of(Ended)[-1].finish_reason == "stop"
 
 
@@ -54,7 +54,7 @@ def test_where_nothing_loads_or_an_answer_waits_for_it_no_load_is_stopped(start:
     answer_id = session.ask(session.open_chat(), "tokens=3", sampler=GREEDY)
     recorder.wait_for(LoadStarted)
     session.stop_load()
-    assert session.wait(answer_id, 10)
+    assert session.wait(answer_id, 60)
     session.stop_load()
     assert recorder.of(Ended)[-1].finish_reason == "stop"
     assert recorder.of(LoadFailed) == []
@@ -67,8 +67,8 @@ def test_a_question_stopped_during_a_change_stops_the_change_too(start: Start, t
     answer_id = session.ask(session.open_chat(), "tokens=3", sampler=GREEDY)
     recorder.wait_for(LoadStarted, count=2)
     session.stop(answer_id)
-    assert session.wait(answer_id, 2)
-    assert session.wait(session.ask(session.open_chat(), "tokens=3", sampler=GREEDY), 10)
+    assert session.wait(answer_id, 60)
+    assert session.wait(session.ask(session.open_chat(), "tokens=3", sampler=GREEDY), 60)
     assert [fact.name for fact in recorder.of(LoadStarted)] == ["scripted", "other", "scripted"]
 
 
@@ -82,7 +82,7 @@ def test_a_worker_that_dies_in_a_change_is_told_and_the_model_before_answers(
     recorder.wait_for(LoadStarted, count=2)
     os.kill(recorder.of(EngineReady)[-1].pid, number)
     assert recorder.wait_for(LoadFailed).fault.code == "engine_died"
-    assert session.wait(session.ask(session.open_chat(), "tokens=3", sampler=GREEDY), 10)
+    assert session.wait(session.ask(session.open_chat(), "tokens=3", sampler=GREEDY), 60)
     assert [fact.name for fact in recorder.of(LoadStarted)] == ["scripted", "other", "scripted"]
 
 

@@ -29,6 +29,7 @@ from homeai.events import (
 from tests.engine.recorder import eventually
 from tests.session.conftest import Start, named_model
 from tests.session.test_session import words
+from tests.stopwatch import Stopwatch
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
 
@@ -49,7 +50,7 @@ def test_a_death_is_told_with_its_cause_and_the_next_prompt_is_answered(
     start: Start, monkeypatch: pytest.MonkeyPatch, number: int, moment: str
 ) -> None:
     cry, cause, advice = CAUSES[number]
-    script = f"die={number} at={moment} cry={cry or 'the_last_words'} tokens=60 rate=400"
+    script = f"die={number} at={moment} cry={cry or 'the_last_words'} tokens=60 rate=100"
     session, recorder = start(script)
     chat = session.open_chat()
     if moment not in ("import", "load"):
@@ -58,9 +59,9 @@ def test_a_death_is_told_with_its_cause_and_the_next_prompt_is_answered(
     answer_id = session.ask(chat, "hello", sampler=GREEDY)
     if moment == "50":
         recorder.wait_for(Tokens)
-    died_at = time.monotonic()
-    assert session.wait(answer_id, 10)
-    assert time.monotonic() - died_at < 2.0
+    watch = Stopwatch()
+    assert session.wait(answer_id, 60)
+    assert watch.seconds < 2.0
     told = recorder.of(EngineEnded)[0]
     assert told.signal == number
     assert told.fault is not None
@@ -73,7 +74,7 @@ def test_a_death_is_told_with_its_cause_and_the_next_prompt_is_answered(
     assert bool(recorder.of(LoadFailed)) == (moment in ("import", "load"))
     said = session.state.answers[answer_id].answer_text
     if moment == "50":
-        # What was sampled in the last 33 ms dies with the worker.
+        # What was sampled in the last 33 ms dies with the worker: 4 tokens, or more where it is held up.
         assert words(50).startswith(said)
         assert len(said.split()) >= 50 - 20
         assert chat.messages[-1].content == said
@@ -82,7 +83,7 @@ def test_a_death_is_told_with_its_cause_and_the_next_prompt_is_answered(
 
     monkeypatch.delenv("HOMEAI_SCRIPT")
     again = session.ask(chat, "tokens=3", sampler=GREEDY)
-    assert session.wait(again, 10)
+    assert session.wait(again, 60)
     assert session.state.answers[again].answer_text == words(3)
     assert recorder.of(Ended)[1].finish_reason == "stop"
     assert [starting.generation for starting in recorder.of(EngineStarting)] == [1, 2]
@@ -95,7 +96,7 @@ def test_an_idle_worker_that_is_killed_is_told_and_replaced(start: Start) -> Non
     ended = recorder.wait_for(EngineEnded, within_s=2.0)
     assert ended.fault is not None
     assert not recorder.of(Ended)
-    assert session.wait(session.ask(session.open_chat(), "tokens=3", sampler=GREEDY), 10)
+    assert session.wait(session.ask(session.open_chat(), "tokens=3", sampler=GREEDY), 60)
     assert len(recorder.of(LoadStarted)) == 2
 
 
@@ -105,8 +106,8 @@ def test_every_answer_of_a_dead_worker_ends(start: Start) -> None:
     first = session.ask(one, "tokens=9999 rate=100", sampler=GREEDY)
     recorder.wait_for(Text)
     second = session.ask(two, "tokens=9999 rate=100 die=11 at=30", sampler=GREEDY)
-    assert session.wait(first, 5)
-    assert session.wait(second, 5)
+    assert session.wait(first, 60)
+    assert session.wait(second, 60)
     assert {ended.answer_id: ended.finish_reason for ended in recorder.of(Ended)} == {1: "error", 2: "error"}
     assert len(recorder.of(EngineEnded)) == 1
 
@@ -115,13 +116,13 @@ def test_a_failed_start_says_why_and_the_session_stays_usable(start: Start, monk
     session, recorder = start("missing=llama_cpp at=import")
     chat = session.open_chat()
     answer_id = session.ask(chat, "hello", sampler=GREEDY)
-    assert session.wait(answer_id, 5)
+    assert session.wait(answer_id, 60)
     ended = recorder.of(Ended)[0]
     assert ended.fault is not None
     assert ended.fault.code == "engine_import"
     assert "llama_cpp" in ended.fault.message
     monkeypatch.delenv("HOMEAI_SCRIPT")
-    assert session.wait(session.ask(chat, "tokens=3", sampler=GREEDY), 10)
+    assert session.wait(session.ask(chat, "tokens=3", sampler=GREEDY), 60)
     assert [message.content for message in chat.messages] == ["hello", "tokens=3", words(3)]
 
 
@@ -144,8 +145,8 @@ def test_a_listener_that_asks_when_a_new_model_killed_its_worker_is_answered_by_
     monkeypatch.setenv("HOMEAI_SCRIPT", "die=9 at=load")
     session.use_model(named_model(tmp_path, "other"))
     first = session.ask(session.open_chat(), "hello", sampler=GREEDY)
-    assert session.wait(first, 10)
-    assert session.wait(again[0], 10)
+    assert session.wait(first, 60)
+    assert session.wait(again[0], 60)
     assert session.state.answers[again[0]].answer_text == words(3)
     assert [fact.load_id for fact in recorder.of(LoadFailed)] == [2]
     assert [fact.model.name for fact in recorder.of(LoadEnded)] == ["scripted", "scripted"]
@@ -167,7 +168,7 @@ recorder = Recorder()
 session = Session(options=OPTIONS, on_fact=recorder, backend="tests.engine.scripted")
 session.use_model(ModelFile(name="m", path=path, shards=(path,), size_bytes=1, kind="chat", source="path"))
 session.ask(session.open_chat(), "hello", sampler=Sampler())
-time.sleep(60)
+time.sleep(600)
 """
 
 

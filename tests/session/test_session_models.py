@@ -48,7 +48,7 @@ def test_after_a_failed_change_the_last_good_model_answers_again(
     assert recorder.wait_for(LoadEnded, count=2).model.name == "good"
     assert [notice.code for notice in recorder.of(Notice)] == ["model_kept"]
     answer = own.ask(own.open_chat(), "Hello", sampler=FIVE)
-    assert own.wait(answer, 20)
+    assert own.wait(answer, 60)
     assert own.state.answers[answer].tokens.count == 5
 
 
@@ -71,8 +71,8 @@ def test_a_listener_that_asks_when_a_change_failed_is_answered_by_the_last_good_
     recorder.also = ask_again
     own.use_model(as_model(cut))
     first = own.ask(own.open_chat(), "Hello", sampler=FIVE)
-    assert own.wait(first, 20)
-    assert own.wait(again[0], 20)
+    assert own.wait(first, 60)
+    assert own.wait(again[0], 60)
     assert own.state.answers[again[0]].tokens.count == 5
     assert [fact.name for fact in recorder.of(LoadStarted)] == ["good", "cut", "good"]
     assert {ended.answer_id: ended.finish_reason for ended in recorder.of(Ended)}[first] == "error"
@@ -95,7 +95,8 @@ def test_readings_of_the_machine_are_facts_of_the_session(session: tuple[Session
     own, recorder = session
     own.use_model(as_model(write_chat_model(tmp_path / "good.gguf")))
     stop = start_sampling(own)
-    recorder.wait_for(Sample, count=6)
+    for probe in ("cpu", "disk", "memory"):
+        recorder.wait_for(Sample, lambda sample, probe=probe: sample.probe == probe, count=2)  # type: ignore[misc]
     stop()
-    assert {sample.probe for sample in recorder.of(Sample)} == {"cpu", "disk", "memory"}
-    assert set(own.state.probes) == {"cpu", "disk", "memory"}
+    # A machine with a GPU has more.
+    assert set(own.state.probes) == {sample.probe for sample in recorder.of(Sample)} >= {"cpu", "disk", "memory"}

@@ -40,7 +40,7 @@ def test_how_the_model_is_to_be_run_is_told_where_it_was_said(start: Start) -> N
     told["while it loads"] = session.model_options
     recorder.wait_for(LoadEnded, count=2)
     told["in use"] = session.model_options
-    assert session.wait(session.ask(session.open_chat(), "exit=3", sampler=GREEDY), 10)
+    assert session.wait(session.ask(session.open_chat(), "exit=3", sampler=GREEDY), 60)
     told["its engine died"] = session.model_options
     assert told == {"as ever": None, "while it loads": LONG, "in use": LONG, "its engine died": LONG}
 
@@ -52,8 +52,8 @@ def test_a_worker_that_died_is_replaced_by_one_with_the_same_context(start: Star
     session.use_model(session.model, options=LONG)
     recorder.wait_for(LoadEnded, count=2)
     chat = session.open_chat()
-    assert session.wait(session.ask(chat, "exit=3", sampler=GREEDY), 10)
-    assert session.wait(session.ask(chat, "tokens=3", sampler=GREEDY), 10)
+    assert session.wait(session.ask(chat, "exit=3", sampler=GREEDY), 60)
+    assert session.wait(session.ask(chat, "tokens=3", sampler=GREEDY), 60)
     assert contexts(recorder) == [4096, 8192, 8192]
 
 
@@ -77,7 +77,7 @@ def test_a_context_that_fails_to_load_leaves_the_one_before(start: Start) -> Non
     recorder.wait_for(LoadEnded, count=2)
     assert contexts(recorder) == [4096, 4096]
     assert [notice.code for notice in recorder.of(Notice)] == ["model_kept"]
-    assert session.wait(session.ask(session.open_chat(), "tokens=3", sampler=GREEDY), 10)
+    assert session.wait(session.ask(session.open_chat(), "tokens=3", sampler=GREEDY), 60)
 
 
 @pytest.mark.parametrize("again", [False, True])
