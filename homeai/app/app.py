@@ -17,7 +17,7 @@ from textual.screen import Screen
 
 from homeai.app import asking, clipboard, commands, pasting, slash
 from homeai.app.bridge import Inbox, OpenSession, OpenWith, SessionLike, SessionOpened, SessionRefused, pressed_at
-from homeai.app.chat_screen import REPLAY_WELCOME, WELCOME, ChatScreen
+from homeai.app.chat_screen import REPLAY_WELCOME, ChatScreen, welcome
 from homeai.app.choosing import Choosing
 from homeai.app.commands import BY_ID, COMMANDS, Command, Keys, Situation
 from homeai.app.desk import Desk
@@ -155,8 +155,8 @@ class HomeaiApp(App[int]):
 
     def on_mount(self) -> None:
         """Show the screen, then open the session behind it."""
-        welcome = WELCOME if self.replaying is None else REPLAY_WELCOME
-        self.push_screen(ChatScreen(self.keys, self.desk.current.number, self._submit, slash.complete, welcome))
+        greeting = welcome(self.keys) if self.replaying is None else REPLAY_WELCOME
+        self.push_screen(ChatScreen(self.keys, self.desk.current.number, self._submit, slash.complete, greeting))
         self.set_interval(TICK_S, self._tick)
         self.call_after_refresh(self.opening.start)
         self.call_after_refresh(self._load_history)

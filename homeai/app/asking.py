@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from homeai.app import slash
-from homeai.app.chat_screen import WELCOME
+from homeai.app.chat_screen import welcome
 from homeai.app.desk import Alert, Editing
 from homeai.errors import HomeaiError
 
@@ -178,7 +178,7 @@ def give_back(app: HomeaiApp, chat: OpenChat) -> None:
     talk.retract()
     if chat.is_blank:
         chat.title = ""
-        talk.welcome(WELCOME)
+        talk.welcome(welcome(app.keys))
     is_shown, prompt = chat is app.desk.current, app.chat_screen.prompt
     if prompt.text if is_shown else chat.draft:
         put_away(app, [text])

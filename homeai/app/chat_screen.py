@@ -31,14 +31,18 @@ MOST_HINT_LINES, MOST_IN_HIGH_WINDOW = 3, 5
 WIDE_FOOTER = 100
 """In a window less wide than this fewer words stand beside the keys."""
 
-WELCOME = (
-    Row(Content.styled("Hello. Type a question and press Enter.", "bold")),
-    Row(Content("")),
-    Row(Content("Three things to try:")),
-    Row(Content("Explain how a rainbow forms, in three sentences."), "  ", "  "),
-    Row(Content("Write a haiku about autumn rain."), "  ", "  "),
-    Row(Content("Paste a long letter and ask for a summary."), "  ", "  "),
-)
+
+def welcome(keys: Keys) -> tuple[Row, ...]:
+    """What stands in a chat before the first question."""
+    return (
+        Row(Content.styled(f"Hello. Type a question and press {keys.words('send')}.", "bold")),
+        Row(Content("")),
+        Row(Content("Three things to try:")),
+        Row(Content("Explain how a rainbow forms, in three sentences."), "  ", "  "),
+        Row(Content("Write a haiku about autumn rain."), "  ", "  "),
+        Row(Content("Paste a long letter and ask for a summary."), "  ", "  "),
+    )
+
 
 REPLAY_WELCOME = (Row(Content.styled("A replay: its questions come by themselves.", "bold")),)
 
@@ -51,15 +55,13 @@ class ChatScreen(Screen[None]):
         number: The first chat's number.
         submit: What the box for questions calls.
         complete: What its Tab key asks.
-        welcome: What stands in a chat before the first question.
+        greeting: What stands in a chat before the first question.
     """
 
-    def __init__(
-        self, keys: Keys, number: int, submit: Submit, complete: Complete, welcome: tuple[Row, ...] = WELCOME
-    ) -> None:
+    def __init__(self, keys: Keys, number: int, submit: Submit, complete: Complete, greeting: tuple[Row, ...]) -> None:
         super().__init__(id="chat")
         self._keys = keys
-        self._welcome = welcome
+        self._greeting = greeting
         self._number = number
         """The chat that is shown."""
         self._talks: dict[int, Conversation] = {}
@@ -106,7 +108,7 @@ class ChatScreen(Screen[None]):
 
     def on_mount(self) -> None:
         """Greet, and be ready to type."""
-        self.conversation.welcome(self._welcome)
+        self.conversation.welcome(self._greeting)
         self.prompt.focus()
 
     @property
@@ -133,7 +135,7 @@ class ChatScreen(Screen[None]):
             new = self._new_talk(number)
             new.sleep()
             self.query_one("#left").mount(new, before="#alert")
-            new.welcome(self._welcome)
+            new.welcome(self._greeting)
 
     def clear_talks(self, number: int) -> None:
         """Take all conversations away; the new one of this chat is shown."""

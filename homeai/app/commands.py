@@ -123,8 +123,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("send", ("enter",), "send", "Send", "sends the question", "",
             available=asking, footer=lambda now: not now.live),
     Command("new_line", ("ctrl+j", "shift+enter"), "new line", "New line",
-            "begins a new line; Shift+Enter is known to some terminals only", "",
-            available=asking, footer=lambda now: not now.live),
+            "begins a new line", "", available=asking, footer=lambda now: not now.live),
     Command("stop", ("escape",), "stop", "Stop",
             "stops the answer, keeping what was read for the next question; else the load of a model", "chats:stop",
             available=asking, footer=lambda now: now.live or now.loading),
@@ -218,7 +217,7 @@ class Keys:
         written: The settings file's section, by command.
 
     Raises:
-        UsageError: It names a command that there is not, a key that cannot be one, or one key twice.
+        UsageError: It names a command that there is not, a key that cannot be one, one key twice, or none that sends.
     """
 
     def __init__(self, written: Mapping[str, WrittenKeys] | None = None) -> None:
@@ -229,6 +228,9 @@ class Keys:
         self._keys = {command.id: command.keys for command in COMMANDS}
         self._keys |= {command_id: _normal(command_id, given) for command_id, given in self.written.items()}
         self._refuse_double()
+        if not self._keys["send"]:
+            # No other way asks a question.
+            raise UsageError(f"{self.written['send'].place}: send needs a key.", code="usage")
 
     def of(self, command_id: str) -> tuple[str, ...]:
         """The command's keys as Textual calls them; the one that is shown comes first."""

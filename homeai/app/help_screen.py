@@ -12,7 +12,8 @@ from textual.content import Content
 from textual.screen import ModalScreen
 
 from homeai.app import slash
-from homeai.app.commands import COMMANDS, Keys
+from homeai.app.commands import COMMANDS, Command, Keys
+from homeai.app.keys import key_words
 from homeai.targets import USUAL_TARGETS, Targets
 from widgets.block_view import BlockView
 from widgets.prose import MUTED, Row
@@ -21,9 +22,10 @@ if TYPE_CHECKING:
     from homeai.app.app import HomeaiApp
 
 AS_IT_IS = ("//", "sends the line as it is, with one slash; so does a space before it")
+SHIFT_ENTER = "shift+enter"
 HISTORY = ("Up, Down", "go through your earlier questions, from the first and the last row")
 WORDS = (
-    ("first token after", "from your Enter key to the first piece of the answer: the wait"),
+    ("first token after", "from sending the question to the first piece of the answer: the wait"),
     ("prefill", "the model reads your prompt; many tokens at once, so this is fast"),
     ("decode", "the model writes; one token after the other, so this is slower"),
     ("reused", "tokens the model still had in memory and did not read again"),
@@ -104,7 +106,7 @@ def turn_help(app: HomeaiApp) -> None:
 
 def page(keys: Keys, targets: Targets = USUAL_TARGETS) -> list[Row]:
     """The text."""
-    commands = [(keys.all_words(command.id), command.help) for command in COMMANDS if keys.of(command.id)]
+    commands = [(keys.all_words(command.id), _help(command, keys)) for command in COMMANDS if keys.of(command.id)]
     return [
         _title("Keys"),
         *_table((*commands, HISTORY)),
@@ -139,6 +141,11 @@ def target_words(targets: Targets) -> list[str]:
     if not known:
         return [f"Nothing is compared with: {names} say what feels fast."]
     return [*known, f"The charts show this as lines; {names} move them, off takes one away."]
+
+
+def _help(command: Command, keys: Keys) -> str:
+    some = f"; {key_words(SHIFT_ENTER)} is known to some terminals only"
+    return f"{command.help}{some if SHIFT_ENTER in keys.of(command.id) else ''}"
 
 
 def _title(words: str) -> Row:

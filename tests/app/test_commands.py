@@ -193,6 +193,7 @@ def _out_of_the_way(key: str) -> dict[str, WrittenKeys]:
         ('new_chat = "up"', 'line 2: new_chat: "up" is needed for writing'),
         ("new_chat = 4", "line 2: new_chat takes a key"),
         ('new_chat = ["f4", 5]', "line 2: new_chat takes a key"),
+        ("send = []", "line 2: send needs a key"),
     ],
 )
 def test_what_cannot_be_is_refused_with_its_place(tmp_path: Path, text: str, told: str) -> None:
@@ -217,6 +218,21 @@ def test_a_section_of_keys_stands_beside_the_settings(tmp_path: Path) -> None:
     changed = commands.rows(keys, every=False)
     assert [name for name, _, _ in changed] == ["keys.new_chat", "keys.next_chat", "keys.theme"]
     assert len(commands.rows(keys, every=True)) == len(BY_ID)
+
+
+def test_the_help_says_of_shift_enter_only_where_it_is_a_key() -> None:
+    def said(keys: Keys) -> str:
+        return " ".join(line.plain for line in lay_out(page(keys), 100))
+
+    assert "Shift+Enter is known to some terminals only" in said(Keys())
+    assert "some terminals" not in said(written(new_line="enter", send="ctrl+s"))
+
+
+async def test_the_welcome_names_the_key_that_sends() -> None:
+    app = StagedApp(*stories.session_facts(), keys=written(send="ctrl+s"))
+    async with app.run_test(size=SIZE) as pilot:
+        await ready(pilot)
+        assert "Type a question and press Ctrl+S." in screen_text(pilot)
 
 
 def test_another_default_gives_way_to_what_was_chosen(tmp_path: Path) -> None:
