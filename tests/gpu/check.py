@@ -102,7 +102,7 @@ def check_whole(path: Path) -> None:
     known = gpus(state.probes)
     check("the probes see a GPU", bool(known), known)
     ready = state.engine.ready
-    places = matched(ready.devices if ready else (), known, os.environ.get("CUDA_VISIBLE_DEVICES"))
+    places = matched(ready.devices if ready else (), known, os.environ)
     check("it is known which GPU holds the model", bool(places) and all(places.values()), places)
     put = sum(held_bytes(device) for device in engine.devices if device.layers and device.name != "CPU")
     history = [sample for probe in state.probes.values() for sample in probe.history]

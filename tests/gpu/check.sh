@@ -3,7 +3,7 @@
 #
 #   tests/gpu/check.sh pack      here, with a network: collects into .gpu/ what the other machine lacks (46 MB)
 #   tests/gpu/check.sh           there, in the same tree: runs the check; its exit code says whether all holds
-#   CUDA=1 tests/gpu/check.sh    there, with nvcc: builds the CUDA backend first (sm_90 only; 4 to 8 minutes of 16 cores,
+#   CUDA=1 tests/gpu/check.sh    there, with nvcc: builds the CUDA backend first (sm_90 only; about 3 minutes of 16 cores,
 #                                which are kept in build/: a second run goes on where the first was stopped)
 #
 # Without CUDA=1 the GPU is used through Vulkan, which needs the maker's Vulkan driver there. The pieces are: the engine's
@@ -69,9 +69,23 @@ if [ "${CUDA:-}" = 1 ]; then
   printf 'cmake_minimum_required(VERSION 3.18)\nproject(backend C CXX)\nadd_subdirectory(ggml)\n' >"$build/CMakeLists.txt"
   generator=()
   command -v ninja >/dev/null && generator=(-G Ninja)
+  # cuBLAS may be there as a Python package only, which has no names for the linker.
+  cublas=()
+  kit=$(python3 -c 'import glob, sys; print(next((f for p in sys.path for f in glob.glob(p + "/nvidia/*/include/cublas_v2.h")), ""))')
+  if [ -n "$kit" ] && ! find -L "$(dirname "$(command -v nvcc)")/.." /usr/local/cuda -name 'libcublas.so' 2>/dev/null | grep -q .; then
+    kit=${kit%/include/cublas_v2.h}
+    mkdir -p "$build/cublas"
+    for name in cublas cublasLt; do
+      ln -sf "$(find "$kit/lib" -name "lib$name.so.*" | head -1)" "$build/cublas/lib$name.so"
+      cublas+=("-DCUDA_${name}_LIBRARY=$build/cublas/lib$name.so")
+    done
+    cublas+=("-DCMAKE_CUDA_FLAGS=-I$kit/include" "-DCMAKE_CXX_FLAGS=-I$kit/include")
+    export LD_LIBRARY_PATH=$kit/lib:$LD_LIBRARY_PATH
+  fi
+  # Without its own virtual memory management it needs no driver to be linked with.
   cmake -S "$build" -B "$build/out" "${generator[@]}" -DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=ON \
-    -DGGML_BACKEND_DL=ON -DGGML_CPU=OFF -DGGML_CUDA=ON -DGGML_CUDA_NCCL=OFF -DGGML_NATIVE=OFF \
-    -DCMAKE_CUDA_ARCHITECTURES=90 >"$work/log" 2>&1 || { tail -20 "$work/log"; exit 1; }
+    -DGGML_BACKEND_DL=ON -DGGML_CPU=OFF -DGGML_CUDA=ON -DGGML_CUDA_NCCL=OFF -DGGML_CUDA_NO_VMM=ON -DGGML_NATIVE=OFF \
+    -DCMAKE_CUDA_ARCHITECTURES=90-real "${cublas[@]}" >"$work/log" 2>&1 || { tail -20 "$work/log"; exit 1; }
   cmake --build "$build/out" --target ggml-cuda -j "$(nproc)" >"$work/log" 2>&1 || { tail -20 "$work/log"; exit 1; }
   mkdir "$work/backends"
   find "$build/out" -name 'libggml-cuda.so' -exec cp {} "$work/backends/" \;
