@@ -12,6 +12,7 @@ What is said
     reasoning=N      the first N tokens go to the reasoning channel
     finish=F         stop (default), length, context or error
     load_ms=N        how long a load takes (default 10)
+    load_gate=PATH   the load takes as many of its ten steps as the number in this file says, then waits for more
     import_ms=N      how long the import takes (environment only)
     late=N           N more tokens are sent after a stopped answer has ended
     slow=O:V:F       F times as slow with engine option O at value V, such as threads:1:2 (environment only); more
@@ -63,6 +64,7 @@ class Script:
     reasoning: int = 0
     finish: str = "stop"
     load_ms: float = 10.0
+    load_gate: str = ""
     import_ms: float = 0.0
     late: int = 0
     slow: str = ""

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal, cast
 
 from homeai import __version__
@@ -108,7 +109,7 @@ class ScriptedBackend:
             self._emit(LoadFailed(at_ns=now_ns(), load_id=request.load_id, fault=fault))
             return
         for step in range(1, 6):
-            time.sleep(script.load_ms / 10_000)
+            _take_step(script, step)
             self._emit(
                 LoadProgress(
                     at_ns=now_ns(),
@@ -119,7 +120,7 @@ class ScriptedBackend:
                 )
             )
         for step in range(1, 6):
-            time.sleep(script.load_ms / 10_000)
+            _take_step(script, 5 + step)
             self._emit(LoadProgress(at_ns=now_ns(), load_id=request.load_id, stage="tensors", fraction=step / 5))
         self._context = request.options.context or 4096
         self._cache = []
@@ -338,6 +339,13 @@ class ScriptedBackend:
         self._live.pop(answer.id, None)
         used = answer.reused + answer.evaluated + max(answer.sampled - 1, 0)
         self._emit(Ended(at_ns=now_ns(), answer_id=answer.id, finish_reason=reason, fault=fault, context_used=used))
+
+
+def _take_step(script: Script, number: int) -> None:
+    """Let one of the ten steps of a load pass, and wait until it may be taken."""
+    time.sleep(script.load_ms / 10_000)
+    while script.load_gate and int(Path(script.load_gate).read_text() or "0") < number:
+        time.sleep(0.01)
 
 
 def _span_ns(tokens: int, rate: float) -> int:
