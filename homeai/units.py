@@ -5,6 +5,8 @@ Three significant figures for spans and rates, thousands with a comma, binary un
 
 from __future__ import annotations
 
+from math import floor, log10
+
 MISSING = "n/a"
 
 _NS_PER_MS = 1_000_000
@@ -41,6 +43,14 @@ def span(span_ns: float | None) -> str:
         return f"{whole // 60} min {whole % 60:02d} s"
     minutes = round(seconds / 60)
     return f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def fine(span_ns: float) -> str:
+    """A span of which many make a sum: with three figures also below a millisecond, `0.0965 ms` and not `0.10 ms`."""
+    in_ms = span_ns / _NS_PER_MS
+    if not 1e-4 <= in_ms < 0.9995:
+        return span(span_ns)
+    return f"{in_ms:.{2 - floor(log10(in_ms))}f} ms"
 
 
 def rate(per_second: float | None) -> str:

@@ -166,3 +166,19 @@ def test_no_control_character_gets_through(text: str) -> None:
     assert not any(0x202A <= ord(c) <= 0x202E or 0x2066 <= ord(c) <= 0x2069 for c in shown)
     shown.encode()
     assert units.printable(shown) == shown
+
+
+@pytest.mark.parametrize(
+    ("span_ns", "shown"),
+    [
+        (96_530, "0.0965 ms"),
+        (237_000, "0.237 ms"),
+        (950, "0.000950 ms"),
+        (3_824_000, "3.82 ms"),
+        (2.3e9, "2.30 s"),
+        (0, "0 ms"),
+    ],
+)
+def test_a_span_of_which_many_make_a_sum_has_three_figures(span_ns: float, shown: str) -> None:
+    """604 tokens at 10,359 a second are 58.3 ms, and 604 x 0.0965 ms are; 604 x 0.10 ms are not."""
+    assert units.fine(span_ns) == shown

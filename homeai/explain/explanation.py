@@ -17,7 +17,7 @@ WAIT_PHASES: tuple[PhaseName, ...] = ("start", "load", "queue", "template", "tok
 """What the time to the first token consists of."""
 
 NOTABLE_SHARE = 0.2
-"""A second cause of the wait, or one of the stream, is named in the headline from this share on."""
+"""A cause of the wait, or of the stream, is named in the headline from this share on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +106,12 @@ def _waited(context: AnswerContext, wait: tuple[Finding, ...]) -> str:
             end += ": the prompt is longer than the context"
     causes = [finding for finding in wait if (finding.cost_ns or 0) > 0]
     causes.sort(key=lambda finding: -(finding.cost_ns or 0))
-    named = causes[:1] + [each for each in causes[1:2] if (each.cost_ns or 0) >= NOTABLE_SHARE * waited_ns]
+    named = [each for each in causes[:2] if (each.cost_ns or 0) >= NOTABLE_SHARE * waited_ns]
     waited = f"waited {span(waited_ns)}"
     if not named:
         return f"{waited}{end}"
-    mostly = "" if sum(each.cost_ns or 0 for each in named) >= 0.9 * waited_ns else ", mostly"
+    share = sum(each.cost_ns or 0 for each in named) / waited_ns
+    mostly = "" if share >= 0.9 else ", mostly" if share >= 0.5 else ", partly"
     return f"{waited}{mostly} for {' and '.join(each.brief for each in named)}{end}"
 
 

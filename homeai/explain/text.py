@@ -10,7 +10,7 @@ from homeai.explain.predict import prediction_error
 from homeai.explain.rules import rules
 from homeai.metrics.quantities import decode_tps, ttft
 from homeai.metrics.state import AnswerState
-from homeai.units import count, percent, rate, significant, size, span
+from homeai.units import count, fine, percent, rate, significant, size, span
 
 _TITLES = (("wait", "The wait"), ("stream", "The stream"), ("answer", "The answer"), ("machine", "The machine"))
 
@@ -97,7 +97,7 @@ def shown(term: Term) -> str:
     """A term's value as people read it."""
     match term.unit:
         case "ns":
-            return span(term.value)
+            return span(term.value) if term.cost_ns is not None else fine(term.value)
         case "tokens":
             return f"{count(round(term.value))} tok"
         case "tok/s":

@@ -78,6 +78,12 @@ def test_what_was_lost_is_no_part_of_the_long_prompt() -> None:
     assert "message 2, a question of yours, was changed" in lost.words
 
 
+def test_a_loss_that_nobody_notices_is_no_alarm() -> None:
+    changes: dict[str, Any] = {"prompt": 1000, "reused": 100, "divergence": LOST}
+    assert found("prefix_lost", **changes, prefill_ms=40).kind == "explanation"
+    assert found("prefix_lost", **changes, prefill_ms=90).kind == "alarm"
+
+
 def test_a_single_token_is_one_token() -> None:
     finding = found("short_prompt", prompt=1, prefill_ms=9)
     assert finding.brief.startswith("reading 1 new token")

@@ -9,7 +9,7 @@ from homeai.explain.rules import Rule
 from homeai.explain.rules.short_prompt import is_short
 from homeai.metrics.quantities import prefill_tps
 from homeai.metrics.quantities.prefill_tps import EVALUATED_MIN
-from homeai.units import count, rate, span
+from homeai.units import count, fine, rate, span
 
 LEAST_NS = 200_000_000
 """A wait that feels immediate needs no explanation."""
@@ -29,7 +29,7 @@ def _find(context: AnswerContext) -> Finding | None:
     # Beside the wall rate that every other place shows, a second one would contradict it: then spans have to do.
     alone = own_rate == rate(prefill_tps.METRIC.compute(context.answer).value)
     read = "had to be read before the first word" if context.read_whole else "were read before it was cut short"
-    each = f"at {own_rate}, {span(per_token_ns)} each" if alone else f"{span(per_token_ns)} each without other answers"
+    each = f"at {own_rate}, {fine(per_token_ns)} each" if alone else f"{fine(per_token_ns)} each without other answers"
     reused = context.answer.tokenised.reused if context.answer.tokenised is not None else 0
     than_usual = compared(context, own_ns)
     known = f"; {count(reused)} more were known from before" if reused else ""

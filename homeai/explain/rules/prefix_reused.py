@@ -5,7 +5,7 @@ from __future__ import annotations
 from homeai.explain.context import AnswerContext
 from homeai.explain.finding import Finding, Term
 from homeai.explain.rules import Rule
-from homeai.units import count, counted, span
+from homeai.units import count, counted, fine, span
 
 LEAST = 32
 
@@ -24,7 +24,7 @@ def _find(context: AnswerContext) -> Finding | None:
         brief=f"{counted(tokenised.reused, 'token')} known from before",
         words=(
             f"{count(tokenised.reused)} of the {count(tokenised.prompt)} prompt tokens were known from before and "
-            f"not read again; at {span(per_token_ns)} each that saved about {span(saved_ns)}."
+            f"not read again; at {fine(per_token_ns)} each that saved about {span(saved_ns)}."
         ),
         terms=(
             Term("tokens known from before", tokenised.reused, "tokens"),
