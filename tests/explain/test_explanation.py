@@ -104,7 +104,8 @@ def test_the_headline_names_two_causes_where_two_count() -> None:
 
 def test_the_headline_blames_nothing_for_a_wait_that_it_is_no_part_of() -> None:
     """As it was read on a busy machine: 27.2 ms, "mostly" for one token of 0.27 ms; the rest nobody accounts for."""
-    waited = {at: explain(session(prompt=20, prefill_ms=at, wait_ms=27), ID).headline.split(";")[0] for at in (1, 12, 50)}
+    told = {at: explain(session(prompt=20, prefill_ms=at, wait_ms=27), ID).headline for at in (1, 12, 50)}
+    waited = {at: headline.split(";")[0] for at, headline in told.items()}
     assert waited[1] == "Waited 31.6 ms"
     assert waited[12] == "Waited 42.6 ms, partly for reading 20 new tokens"
     assert waited[50] == "Waited 80.6 ms, mostly for reading 20 new tokens"
