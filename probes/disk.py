@@ -4,13 +4,15 @@
 |---|---|
 | `engine_read_bytes` | counter: what the engine caused to be read from disks, pages of the mapped model file too |
 | `engine_read_bytes_per_s` | the same as a rate since the previous reading |
-| `machine_read_bytes_per_s`, `machine_written_bytes_per_s` | of all disks of the machine |
+| `machine_read_bytes_per_s`, `machine_written_bytes_per_s` | of all disks of the machine, what lies on them left out |
 
 What the page cache already held is read from no disk and does not count.
 """
 
 from __future__ import annotations
 
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import psutil
@@ -32,7 +34,8 @@ class DiskProbe:
 
     name = "disk"
 
-    def __init__(self, scene: Scene) -> None:
+    def __init__(self, scene: Scene, blocks: Path = Path("/sys/block")) -> None:
+        self._blocks = blocks
         self._clock = scene.clock
         self._engine = Family(scene)
         self._before: dict[str, tuple[int, int, int]] = {}
@@ -44,7 +47,7 @@ class DiskProbe:
         pid, read = self._engine_read()
         draft.put("engine_read_bytes", read, most=1e18)
         draft.put("engine_read_bytes_per_s", self._rate("engine", read, pid), most=_MOST_PER_S)
-        machine = attempt(lambda: psutil.disk_io_counters())
+        machine = attempt(lambda: _of_disks(self._blocks))
         for name, part in (("read", "read_bytes"), ("written", "write_bytes")):
             counter = part_of(machine, part)
             draft.put(f"machine_{name}_bytes_per_s", self._rate(f"machine {name}", counter), most=_MOST_PER_S)
@@ -73,3 +76,15 @@ class DiskProbe:
         if counter < before[1]:
             return Problem("the counter went back")
         return (counter - before[1]) * 1e9 / (now - before[0])
+
+
+def _of_disks(blocks: Path) -> object:
+    """The counters of all real disks; Linux counts a read from an encrypted or a joined one there and below it."""
+    each = psutil.disk_io_counters(perdisk=True)
+    real = [counters for name, counters in each.items() if (blocks / name.replace("/", "!") / "device").exists()]
+    if not real:  # another system, or a container that sees no disk
+        return psutil.disk_io_counters()
+    return SimpleNamespace(
+        read_bytes=sum(counters.read_bytes for counters in real),
+        write_bytes=sum(counters.write_bytes for counters in real),
+    )

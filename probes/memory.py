@@ -17,6 +17,8 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +27,10 @@ import psutil
 from probes.groups import control_groups
 from probes.processes import Family
 from probes.reading import Draft, Problem, Reading, Scene, attempt, part_of
+
+
+# In some containers psutil takes 0 for what it cannot read, and says so where the dashboard draws.
+warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"psutil(\.|$)")
 
 
 def detect(scene: Scene) -> MemoryProbe | None:
@@ -41,6 +47,7 @@ class MemoryProbe:
         self._proc = proc
         self._groups = control_groups(proc, mounts, "memory", _LIMIT_FILES)
         self._engine = Family(scene)
+        self._counts_swapping = sys.platform != "linux" or _counts_swapping(proc)
 
     def read(self) -> Reading:
         """Read now."""
@@ -63,8 +70,8 @@ class MemoryProbe:
         swap = attempt(lambda: psutil.swap_memory())
         draft.put("swap_total_bytes", part_of(swap, "total"))
         draft.put("swap_used_bytes", part_of(swap, "used"))
-        draft.put("swapped_in_bytes", part_of(swap, "sin"))
-        draft.put("swapped_out_bytes", part_of(swap, "sout"))
+        for name, part in (("in", "sin"), ("out", "sout")):
+            draft.put(f"swapped_{name}_bytes", part_of(swap, part) if self._counts_swapping else None)
         swap_limits = [limit for group in self._groups if (limit := _number_in(group, _SWAP_FILES)) is not None]
         if swap_limits:
             draft.put("container_swap_limit_bytes", min(swap_limits))
@@ -119,6 +126,13 @@ def _group_memory(group: Path) -> _GroupMemory | None:
     except (OSError, ValueError):
         pass  # the estimate is then a little too careful
     return _GroupMemory(limit, max(0, min(limit, limit - usage + reusable)))
+
+
+def _counts_swapping(proc: Path) -> bool:
+    try:
+        return "pswpin" in (proc / "vmstat").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return False
 
 
 def _number_in(group: Path, names: tuple[str, ...]) -> int | None:

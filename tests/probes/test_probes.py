@@ -331,6 +331,40 @@ def test_swap_limit_stalls_and_faults_of_a_container(tmp_path: Path) -> None:
     assert (reading.values["engine_minor_faults_count"], reading.values["engine_major_faults_count"]) == (700, 9)
 
 
+def test_what_psutil_takes_for_0_is_missing_and_said_in_no_warning(tmp_path: Path) -> None:
+    if platform.system() != "Linux":
+        pytest.skip("a container without these counters is a Linux one")
+    (tmp_path / "meminfo").write_text("MemTotal: 1000 kB\nMemFree: 400 kB\nSwapTotal: 100 kB\nSwapFree: 60 kB\n")
+    code = (
+        "import psutil, sys\nfrom pathlib import Path\nfrom probes.memory import MemoryProbe\n"
+        "from probes.reading import Scene\npsutil.PROCFS_PATH = sys.argv[1]\n"
+        "reading = MemoryProbe(Scene(), Path(sys.argv[1])).read()\n"
+        "print(reading.values['swap_total_bytes'], reading.missing['swapped_in_bytes'])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("102400.0 not told by this system\n", "")
+
+
+def test_a_disk_below_an_encrypted_one_is_counted_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("sda", "cciss!c0d0"):
+        (tmp_path / name / "device").mkdir(parents=True)
+    (tmp_path / "dm-0").mkdir()
+    clock, read = Clock(), 0
+
+    def counters(perdisk: bool = False) -> object:
+        assert perdisk
+        one = SimpleNamespace(read_bytes=read, write_bytes=2 * read)
+        return {"sda": one, "sda1": one, "dm-0": one, "cciss/c0d0": one}
+
+    monkeypatch.setattr(psutil, "disk_io_counters", counters)
+    probe = DiskProbe(Scene(clock=clock), tmp_path)
+    probe.read()
+    clock.forward(0.5)
+    read = 1000
+    values = probe.read().values
+    assert (values["machine_read_bytes_per_s"], values["machine_written_bytes_per_s"]) == (4000, 8000)
+
+
 def test_the_engines_faults_are_those_that_the_kernel_counts() -> None:
     if platform.system() != "Linux":
         pytest.skip("only Linux tells them")
