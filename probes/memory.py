@@ -28,7 +28,6 @@ from probes.groups import control_groups
 from probes.processes import Family
 from probes.reading import Draft, Problem, Reading, Scene, attempt, part_of
 
-
 # In some containers psutil takes 0 for what it cannot read, and says so where the dashboard draws.
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"psutil(\.|$)")
 
