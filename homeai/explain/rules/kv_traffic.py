@@ -76,7 +76,7 @@ def _finding(cost_ns: int, confidence: str, words: str, terms: tuple[Term, ...])
         brief="the long context slows each one",
         words=words,
         terms=terms,
-        try_this="A new chat is fast again. A smaller cache type (--kv-type-k q8_0) helps too where memory is the limit.",
+        try_this="A new chat is fast again. A smaller cache (--kv-type-k q8_0) helps too where memory is the limit.",
     )
 
 
