@@ -68,13 +68,21 @@ async def begin(pilot: Pilot[Any]) -> None:
     await pilot.press("enter")
 
 
+def held(folder: Path) -> Path:
+    """A gate that lets no load go on; with 10 in it they all do."""
+    gate = folder / "gate"
+    gate.write_text("0")
+    return gate
+
+
 async def is_answered(pilot: Pilot[Any]) -> bool:
     app = pilot.app
     assert isinstance(app, HomeaiApp)
     app.chat_screen.prompt.text = "say=It goes on."
     await pilot.press("enter")
     await until(pilot, lambda: app.desk.current.ended and not app.desk.live, within_s=60)
-    return "It goes on." in screen_text(pilot)
+    await until(pilot, lambda: "It goes on." in screen_text(pilot))
+    return True
 
 
 async def test_what_is_found_is_kept_and_holds_at_once(dashboard: Callable[..., HomeaiApp], tmp_path: Path) -> None:
@@ -133,14 +141,18 @@ async def test_an_answer_that_is_written_is_stopped_only_after_asking(dashboard:
 
 
 async def test_esc_stops_it_and_changes_nothing(dashboard: Callable[..., HomeaiApp], tmp_path: Path) -> None:
-    app = dashboard("load_ms=1500")
+    gate = held(tmp_path)
+    app = dashboard(f"load_gate={gate}")
     try:
         async with app.run_test(size=SIZE) as pilot:
+            gate.write_text("10")
             await loaded(pilot)
+            gate.write_text("0")
             await begin(pilot)
             await until(pilot, lambda: "loading the model" in screen_text(pilot))
             await pilot.press("escape")
             await until(pilot, lambda: "Nothing was changed." in screen_text(pilot))
+            gate.write_text("10")
             assert not (tmp_path / "state" / tuned.FILE_NAME).exists()
             await pilot.press("escape")
             await until(pilot, lambda: app.screen is app.chat_screen)
@@ -222,11 +234,16 @@ async def test_what_cannot_be_kept_is_not_replaced_by_what_was_measured_before(
         app.close_session()
 
 
-async def test_it_waits_for_a_load_that_waited_for_the_answer(dashboard: Callable[..., HomeaiApp]) -> None:
-    app = dashboard("load_ms=800")
+async def test_it_waits_for_a_load_that_waited_for_the_answer(
+    dashboard: Callable[..., HomeaiApp], tmp_path: Path
+) -> None:
+    gate = held(tmp_path)
+    app = dashboard(f"load_gate={gate}")
     try:
         async with app.run_test(size=SIZE) as pilot:
+            gate.write_text("10")
             await loaded(pilot)
+            gate.write_text("0")
             app.chat_screen.prompt.text = "tokens=4000 rate=100"
             await pilot.press("enter")
             await until(pilot, lambda: "w20" in screen_text(pilot))
@@ -236,6 +253,7 @@ async def test_it_waits_for_a_load_that_waited_for_the_answer(dashboard: Callabl
             app.choosing.use(session.model, replace(OPTIONS, context=2048))
             await begin(pilot)
             await until(pilot, lambda: "Waiting until the model is loaded" in screen_text(pilot))
+            gate.write_text("10")
             await until(pilot, lambda: DONE in screen_text(pilot), within_s=60)
             await pilot.press("escape")
             await loaded(pilot)
@@ -245,11 +263,16 @@ async def test_it_waits_for_a_load_that_waited_for_the_answer(dashboard: Callabl
         app.close_session()
 
 
-async def test_whoever_quits_meanwhile_leaves_no_engine_behind(dashboard: Callable[..., HomeaiApp]) -> None:
-    app = dashboard("load_ms=3000")
+async def test_whoever_quits_meanwhile_leaves_no_engine_behind(
+    dashboard: Callable[..., HomeaiApp], tmp_path: Path
+) -> None:
+    gate = held(tmp_path)
+    app = dashboard(f"load_gate={gate}")
     try:
         async with app.run_test(size=SIZE) as pilot:
+            gate.write_text("10")
             await loaded(pilot)
+            gate.write_text("0")
             await begin(pilot)
             await until(pilot, lambda: "loading the model" in screen_text(pilot))
             await pilot.press("ctrl+q")

@@ -26,8 +26,10 @@ def said(text: str, answer_id: int) -> Text:
 async def ask(pilot: Pilot[Any], question: str) -> int:
     app = pilot.app
     assert isinstance(app, StagedApp)
+    before = len(app.played.asked)
     app.chat_screen.prompt.show_text(question)
     await pilot.press("enter")
+    await until(pilot, lambda: len(app.played.asked) > before)
     return len(app.played.asked)
 
 

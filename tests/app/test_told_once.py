@@ -56,7 +56,7 @@ def _told_at_a_start(state: Path, flags: dict[str, str]) -> list[str]:
 
     session = open_session(load({"context": "512", **flags}), None, hear)
     try:
-        assert loaded.wait(60)
+        assert loaded.wait(180)
         eventually(lambda: any(isinstance(fact, Notice) for fact in facts), within_s=1)
     finally:
         session.close()

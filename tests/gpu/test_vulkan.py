@@ -145,7 +145,7 @@ def test_the_doctor_sees_the_gpu_and_that_it_is_used(gpus: pytest.MonkeyPatch, t
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=PATIENCE_S,
         env={**os.environ, "HOMEAI_STATE_DIR": str(tmp_path)},
     )
     found = json.loads(told.stdout)
