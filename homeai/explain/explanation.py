@@ -121,7 +121,8 @@ def _wrote(context: AnswerContext, stream: tuple[Finding, ...]) -> str:
         return ""
     wrote = f"{count(context.answer.tokens.count)} tokens at {rate(per_second)}"
     first = stream[0] if stream else None
-    if first is not None and (first.cost_ns or 0) >= NOTABLE_SHARE * (context.decode_ns or 0):
+    took_ns = 1e9 * context.steps / per_second
+    if first is not None and (first.cost_ns or 0) >= NOTABLE_SHARE * took_ns:
         return f"{wrote}: {first.brief}"
     return f"{wrote}, a pass over the whole model for each"
 

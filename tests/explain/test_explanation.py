@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from homeai.explain.text import as_text
 from homeai.metrics.fold import fold, fold_all
 from homeai.metrics.quantities import ttft
 from homeai.metrics.state import SessionState
-from tests.explain.scenes import ID, TWO_CORES, ms, session, slow_step
+from tests.explain.scenes import ID, TWO_CORES, answer_facts, ms, session, slow_step
 from tests.metrics import stories
 
 STORIES = {
@@ -114,6 +115,14 @@ def test_the_headline_blames_nothing_for_a_wait_that_it_is_no_part_of() -> None:
 def test_the_headline_says_what_limits_where_it_is_known() -> None:
     headline = explain(session(ceilings=TWO_CORES), ID).headline
     assert headline.endswith("64 tokens at 83.3 tok/s: computing is the limit, not memory.")
+
+
+def test_while_it_is_written_no_limit_is_named_before_its_share_is_known() -> None:
+    """As it was read on a busy machine: 438 ms a token, and computing, 4 ms of them, was called the limit."""
+    *writing, _ = answer_facts(ID + 1, 60_000.0, gaps_ms=(438.0,) * 63)
+    found = explain(reduce(fold, writing, session(ceilings=TWO_CORES)), ID + 1)
+    assert [each.id for each in found.stream] == []
+    assert found.headline.endswith("64 tokens at 2.28 tok/s, a pass over the whole model for each.")
 
 
 def test_before_the_first_token_there_is_no_headline() -> None:

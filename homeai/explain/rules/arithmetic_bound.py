@@ -14,7 +14,7 @@ SURE = 0.4
 
 def _find(context: AnswerContext) -> Finding | None:
     use, memory_ns, normal_ns, ceilings = context.memory_use, context.memory_ns, context.token_ns, context.ceilings
-    if use is None or memory_ns is None or ceilings is None or normal_ns is None:
+    if use is None or memory_ns is None or ceilings is None or normal_ns is None or context.decode_ns is None:
         return None
     # Between the two it takes measured steps to tell.
     if use > (BANDWIDTH_BOUND if context.able_token_ns is not None else SURE):
