@@ -10,7 +10,7 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 
 from homeai.app.commands import Keys
-from homeai.app.live_page import LivePage, turn
+from homeai.app.live_page import LivePage, answer_words, turn
 from homeai.app.pick_answer_screen import PickAnswerScreen, answers_of
 from homeai.journal.entries import Recorded
 from homeai.metrics.compare import compare, told
@@ -219,7 +219,8 @@ def choosable(desk: Desk, state: SessionState) -> list[_Answer]:
             answer = state.answers.get(answer_id)
             if answer is not None and answer.submitted is not None:
                 where = f"chat {tab}, " if len(desk) > 1 else ""
-                choice = Choice(f"{where}answer {number} of {len(chat.answer_ids)}", answer.submitted.prompt)
+                place = answer_words(number, len(chat.answer_ids), answer_id)
+                choice = Choice(f"{where}{place}", answer.submitted.prompt)
                 found.append(_Answer(answer_id, choice))
     return found
 

@@ -9,7 +9,8 @@ from textual.content import Content
 from homeai.app.commands import Keys
 from homeai.app.live_page import LivePage, turn
 from homeai.explain.expected_group import expected_group
-from homeai.metrics.details import details
+from homeai.journal.entries import SHORT_ID
+from homeai.metrics.details import Figure, Group, details
 from homeai.metrics.memory_group import memory_group
 from homeai.metrics.state import AnswerState
 from widgets.details_table import HELP_LINES, Table, help_lines, table
@@ -59,6 +60,7 @@ class DetailsScreen(LivePage):
             groups.insert(at, expected_group(answer))
             if (memory := memory_group(answer)) is not None:
                 groups.insert(at + 2, memory)
+            groups.insert(at, self._record_group(answer))
             self._table = table(groups, view, width, self._focus, self.owner.targets)
         self.part("lines").show(self._table.lines)
         self.show_head(view)
@@ -72,6 +74,25 @@ class DetailsScreen(LivePage):
             (key("compare"), "compare"),
             (key("why"), "why"),
         )
+
+    def _record_group(self, answer: AnswerState) -> Group:
+        """How to name the answer where the chats of a session do not count by themselves."""
+        session, records = self.session_state.session, self.owner.records
+        why_none = "" if records is not None and records.record != "off" else "this session is not recorded"
+        if self.owner.replaying is not None:
+            why_none = "a replay; homeai sessions lists what was recorded"
+        name = None if why_none or session is None else f"{session[:SHORT_ID]}:{answer.answer_id}"
+        words = "The session and the answer's number in it, for homeai why, homeai export and homeai compare."
+        return Group(
+            "record",
+            "to find it again",
+            (
+                Figure("answer_id", "number in the session", answer.answer_id, "count",
+                       "Answers of all chats count, in the order in which they were asked for."),
+                Figure("name", "its name for commands", name, "words", words,
+                       missing="" if name is not None else why_none or "lost from the record"),
+            ),
+        )  # fmt: skip
 
     def _show_focus(self) -> None:
         lines = [Content("")] * HELP_LINES

@@ -128,7 +128,8 @@ class LivePage(Screen[None]):
             answer = None if chat.shown_id is None else self.session_state.answers.get(chat.shown_id)
             asked = None if answer is None else answer.submitted
             question = f"  “{on_one_line(asked.prompt[:MOST_QUESTION])}”" if asked is not None and asked.prompt else ""
-            left = Content.assemble(left, "   ", (f"answer {number} of {of}", STRONG), question)
+            place = answer_words(number, of, chat.shown_id)
+            left = Content.assemble(left, "   ", (place, STRONG), question)
         how = "" if view is None else "running" if view.live else ending(view)
         self.part("head").show([columns(left, Content.styled(how, MUTED), self.width("head"))])
 
@@ -140,6 +141,12 @@ class LivePage(Screen[None]):
             if key and line.cell_length + piece.cell_length <= width:
                 line += piece
         self.part("keys").show([line])
+
+
+def answer_words(number: int, of: int, answer_id: int | None) -> str:
+    """`answer 2 of 3`, of its chat; where the session counts it otherwise, as commands and exports do, that as well."""
+    words = f"answer {number} of {of}"
+    return words if answer_id in (None, number) else f"{words} (number {answer_id} in the session)"
 
 
 def turn(app: HomeaiApp, page: type[LivePage]) -> None:

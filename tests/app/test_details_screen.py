@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Literal
+
 import pytest
 
 from homeai import units
 from homeai.app.details_screen import DetailsScreen
+from homeai.app.librarian import Records
 from homeai.events import AnyFact, Expected, StopRequested
+from homeai.journal.library import Library
 from homeai.metrics.contract import contract
 from homeai.metrics.quantities import metrics
 from tests.app.stage import StagedApp, asked, play, ready, screen_text, until
@@ -188,3 +193,38 @@ async def test_what_was_expected_stands_beside_what_happened() -> None:
         assert shown["writing, off by"].startswith(("+0.0 %", "-0.0 %"))
         await pilot.press("f10")
         await until(pilot, lambda: "off by +10 %" in screen_text(pilot))
+
+
+async def test_an_answer_is_named_as_commands_name_it_where_its_chat_counts_otherwise() -> None:
+    app = StagedApp(*stories.session_facts())
+    async with app.run_test(size=TALL) as pilot:
+        await asked(pilot, *stories.whole_answer())
+        await pilot.press("ctrl+n")
+        for number in (2, 3):
+            await pilot.press(*"more", "enter")
+            await until(pilot, lambda number=number: len(app.played.asked) == number)  # type: ignore[misc]
+            await play(pilot, app.played.asked[-1], *stories.whole_answer(number)[1:])
+        await pilot.press("f5")
+        await until(pilot, lambda: "answer 2 of 2 (number 3 in the session)" in screen_text(pilot))
+        found = rows_by_group(screen_text(pilot))["to find it again"]
+        assert found["number in the session"].startswith("3 ")
+        assert "this session is not recorded" in found["its name for commands"]
+        await pilot.press("f6")
+        await until(pilot, lambda: "chat 2, answer 2 of 2 (number 3 in the session)" in screen_text(pilot))
+        assert "chat 2, answer 1 of 2 (number 2 in the session)" in screen_text(pilot)
+        await pilot.press("tab", "left", "left")
+        await until(pilot, lambda: "chat 1, answer 1 of 1  “" in screen_text(pilot))
+
+
+@pytest.mark.parametrize("record", ["full", "no-text", "off"])
+async def test_a_recorded_answer_has_the_name_under_which_commands_find_it(
+    record: Literal["full", "no-text", "off"], tmp_path: Path
+) -> None:
+    app = StagedApp(*stories.session_facts())
+    app.records = Records(record, lambda _told: Library(tmp_path, tmp_path), lambda *_: None)  # type: ignore[arg-type]
+    async with app.run_test(size=TALL) as pilot:
+        await asked(pilot, *stories.whole_answer())
+        await pilot.press("f5")
+        await until(pilot, lambda: "to find it again" in screen_text(pilot))
+        named = rows_by_group(screen_text(pilot))["to find it again"]["its name for commands"]
+        assert named.startswith("n/a" if record == "off" else "s-1:1")
