@@ -6,7 +6,7 @@ always said in words or by a sign as well.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 from textual.content import Content
@@ -41,11 +41,11 @@ _NO_CHATS: Mapping[int, str] = MappingProxyType({})
 
 
 def columns(left: Content, right: Content, width: int) -> Content:
-    """Two pieces at the two ends of a line; the left one gives way."""
+    """Two pieces at the two ends of a line, a cell apart; the left one gives way."""
     room = width - right.cell_length
     if room <= 0:
         return right.truncate(width, ellipsis=True)
-    left = left.truncate(room - 1, ellipsis=True) if left.cell_length >= room else left
+    left = left.truncate(room - 1 if right else room, ellipsis=True)
     return Content.assemble(left.pad_right(room - left.cell_length), right)
 
 
@@ -89,41 +89,52 @@ def model_words(model: ModelFacts, width: int) -> Content:
 def load_line(load: LoadView, width: int) -> Content:
     """A running load: `loading 62 %  1.94 of 3.10 GiB  410 MiB/s`."""
     stages = {"tensors": "placing the weights", "context": "making room for the context", "warmup": "warming up"}
-    words = [stages.get(load.stage or "", "loading")]
+    stage, took = stages.get(load.stage or "", "loading"), units.span(load.elapsed_ns)
+    share = size = rate = ""
     if load.stage not in ("context", "warmup"):
-        words += [units.percent(load.fraction)] if load.fraction is not None else []
-        words += [size_of(load.done_bytes, load.total_bytes)] if load.done_bytes is not None else []
-        words += [f"{units.size(load.bytes_per_s)}/s"] if load.bytes_per_s is not None else []
-    words.append(units.span(load.elapsed_ns))
-    return Content("  ".join(words)).truncate(width, ellipsis=True)
+        share = units.percent(load.fraction) if load.fraction is not None else ""
+        size = size_of(load.done_bytes, load.total_bytes) if load.done_bytes is not None else ""
+        rate = f"{units.size(load.bytes_per_s)}/s" if load.bytes_per_s is not None else ""
+    return longest(
+        ("  ".join(filter(None, words)) for words in ((stage, share, size, rate, took), (stage, share, rate, took),
+                                                       (stage, share, took), (stage, share))),
+        width,
+    )  # fmt: skip
+
+
+def longest(ways: Iterable[str], width: int) -> Content:
+    """The first of these that has room, the longest words first; the last one is cut where none has."""
+    text = ""
+    for text in ways:
+        if Content(text).cell_length <= width:
+            break
+    return Content(text).truncate(width, ellipsis=True)
 
 
 def doing_line(view: AnswerView, width: int, chats: Mapping[int, str] = _NO_CHATS) -> Content:
     """What happens now, or how it ended, in a few words; `chats` has the titles of other answers' chats."""
     if view.live and view.stopping:
-        text = "stopping …"
+        ways = ["stopping …"]
     elif view.live and view.phase == "load" and view.load is not None and view.load.running:
         return load_line(view.load, width)
     elif view.live and view.phase == "prefill" and view.prompt is not None:
-        text = _reading(view.prompt, width)
+        ways = _reading(view.prompt)
     elif view.live and view.phase == "queue" and view.queue_behind:
-        text = f"waiting for {_others(view.queue_behind, chats)}"
+        ways = [f"waiting for {_others(view.queue_behind, chats)}"]
     elif view.live and view.phase == "queue":
-        text = "waiting for the engine"
+        ways = ["waiting for the engine"]
         if view.engine_at:
-            text += f", busy with {_others(view.engine_at, chats)}"
+            ways.insert(0, f"{ways[0]}, busy with {_others(view.engine_at, chats)}")
     elif view.live:
-        text = PHASE_WORDS.get(view.phase or "", "working")
+        ways = [PHASE_WORDS.get(view.phase or "", "working")]
     else:
-        text = ending(view)
+        # Cut in the middle it would say something else.
+        ways = [ending(view), ending(view).partition(", ")[0], _where(view), _how(view)]
         if view.finish_reason == "cancelled" and view.stop_latency_ns is not None:
-            longer = f"{text}, {units.span(view.stop_latency_ns)} after the key"
-            text = longer if len(longer) <= width else text
+            ways.insert(0, f"{ways[0]}, {units.span(view.stop_latency_ns)} after the key")
         elif view.finish_reason == "error" and view.fault is not None:
-            # Cut in the middle it would say something else; the alert has all of it.
-            longer = f"{text}: {on_one_line(view.fault.message)}"
-            text = longer if Content(longer).cell_length <= width else text
-    return Content(text).truncate(width, ellipsis=True)
+            ways.insert(0, f"{ways[0]}: {on_one_line(view.fault.message)}")
+    return longest(ways, width)
 
 
 def together_line(view: AnswerView, width: int, chats: Mapping[int, str] = _NO_CHATS) -> Content:
@@ -148,16 +159,13 @@ def _others(answer_ids: Sequence[int], chats: Mapping[int, str]) -> str:
     return "another answer" if len(answer_ids) == 1 else f"{len(answer_ids)} other answers"
 
 
-def _reading(prompt: PromptView, width: int) -> str:
-    """`reading 3,072 of 8,210 (1,200 reused)  261 tok/s  about 19 s left`; what is left to wait is cut last."""
+def _reading(prompt: PromptView) -> list[str]:
+    """`reading 3,072 of 8,210 (1,200 reused)  261 tok/s  about 19 s left`; what is left to wait goes last."""
     reading = f"reading {units.count(prompt.done)} of {units.count(prompt.total)}"
     reused = f" ({units.count(prompt.reused)} reused)" if prompt.reused else ""
     rate = f"  {units.rate(prompt.rate_tps)}" if prompt.rate_tps is not None else ""
     left = f"  about {rough_span(prompt.eta_ns)} left" if prompt.eta_ns else ""
-    for text in (reading + reused + rate + left, reading + rate + left):
-        if len(text) <= width:
-            return text
-    return reading + left
+    return [reading + reused + rate + left, reading + rate + left, reading + left, left.strip() or "reading"]
 
 
 def rough_span(span_ns: int) -> str:
@@ -168,28 +176,37 @@ def rough_span(span_ns: int) -> str:
 
 def ending(view: AnswerView) -> str:
     """How an answer ended, and for one that was cut short what was done by then."""
-    where = f" while {PHASE_WORDS[view.phase]}" if view.phase in PHASE_WORDS and view.phase != "decode" else ""
-    prompt = view.prompt
-    if view.phase == "prefill" and prompt is not None and prompt.total:
-        whole_kept = prompt.done > 0 and view.kept is not None and view.kept >= prompt.reused + prompt.done
-        if prompt.lost_at is not None:
-            kept = f"{units.count(prompt.done)} of it" if whole_kept else "none of it"
-            where = f" while reading: about {units.count(prompt.lost_at)} of {units.count(prompt.total)}, {kept} kept"
-        else:
-            where = f" while reading: {units.count(prompt.done)} of {units.count(prompt.total)} read"
-            where += ", kept for next time" if whole_kept else ""
+    prompt, where = view.prompt, _where(view)
+    if where == _how(view) or view.phase != "prefill" or prompt is None or not prompt.total:
+        thinking = view.finish_reason == "length" and view.reasoning_tokens > 0 and view.first_answer_ns is None
+        return f"{where}, all of it thinking" if thinking else where
+    whole_kept = prompt.done > 0 and view.kept is not None and view.kept >= prompt.reused + prompt.done
+    reading, of = f"{_how(view)} while reading:", units.count(prompt.total)
+    if prompt.lost_at is not None:
+        kept = f"{units.count(prompt.done)} of it" if whole_kept else "none of it"
+        return f"{reading} about {units.count(prompt.lost_at)} of {of}, {kept} kept"
+    return f"{reading} {units.count(prompt.done)} of {of} read{', kept for next time' if whole_kept else ''}"
+
+
+def _where(view: AnswerView) -> str:
+    """`stopped while reading the prompt`; of one that was not cut short only how it ended."""
+    if view.finish_reason not in ("cancelled", "error") or view.phase not in PHASE_WORDS or view.phase == "decode":
+        return _how(view)
+    return f"{_how(view)} while {PHASE_WORDS[view.phase]}"
+
+
+def _how(view: AnswerView) -> str:
     match view.finish_reason:
         case "stop":
             return "finished"
         case "length":
-            thinking = view.reasoning_tokens > 0 and view.first_answer_ns is None
-            return "cut at the set length" + (", all of it thinking" if thinking else "")
+            return "cut at the set length"
         case "context":
             return "cut: the context is full"
         case "cancelled":
-            return f"stopped{where}"
+            return "stopped"
         case _:
-            return f"failed{where}"
+            return "failed"
 
 
 def progress_bar(view: AnswerView, width: int) -> Content | None:

@@ -26,6 +26,8 @@ from widgets.why import why_line
 
 LEAST_CHART = 8
 """Cells of a chart of gaps; in fewer it says nothing."""
+BAR, BAR_FROM = 10, 60
+"""Cells of the bar of what goes on, and of a line that has room for one beside its words."""
 SUM_FROM = 56
 """Cells from which on the first line is a sum; in fewer the two main figures have to do."""
 
@@ -62,12 +64,12 @@ def _beside_why(frame: Frame, width: int, *, pulse: bool) -> Content:
 
 
 def _second(frame: Frame, answer: AnswerView, width: int) -> Content:
-    doing = doing_line(answer, width, frame.chats)
     if answer.live and answer.phase != "decode":
-        bar = progress_bar(answer, 10) if width >= 60 else None
+        bar = progress_bar(answer, BAR) if width >= BAR_FROM else None
+        doing = doing_line(answer, width - (BAR + 2 if bar else 0), frame.chats)
         return doing if bar is None else columns(doing, bar, width)
     if answer.stopping or not answer.tokens:
-        return doing
+        return doing_line(answer, width, frame.chats)
     if answer.beside:
         return columns(together_line(answer, width, frame.chats), _speed(answer), width)
     return _gap_strip(answer, width)

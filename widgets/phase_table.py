@@ -8,6 +8,7 @@ from functools import lru_cache
 from textual.content import Content
 
 from homeai import units
+from homeai.metrics.phases import DOES_NOT_FIT
 from homeai.metrics.view import AnswerView, LoadView, PhaseRow, PromptView
 from homeai.targets import even
 from widgets import charts
@@ -24,6 +25,8 @@ TARGET = "┊"
 LINES = 14
 """Lines of the table, in every state."""
 
+_WHY_NONE = {"not yet": "", DOES_NOT_FIT: "does not fit"}
+"""Reasons for which the notes have other words; all others they have room for."""
 _BAR_STYLE = {"prefill": "$primary", "decode": "$accent", "load": "$secondary", "start": "$secondary"}
 
 
@@ -141,7 +144,7 @@ def _bar(row: PhaseRow, shape: _Shape) -> Content:
 
 def _note(row: PhaseRow, view: AnswerView, room: int) -> str:
     if row.missing is not None:
-        return "" if row.missing == "not yet" else row.missing
+        return _WHY_NONE.get(row.missing, row.missing)
     match row.name:
         case "start" if row.span_ns == 0:
             return "already running"
@@ -163,7 +166,7 @@ def _load_note(load: LoadView, *, paid: bool) -> str:
         rate = f", {units.size(load.bytes_per_s)}/s" if load.bytes_per_s is not None else ""
         return f"{units.percent(load.fraction)}{rate}" if load.fraction is not None else (load.stage or "")
     if load.fault is not None:
-        return "failed"
+        return "stopped" if load.fault.code == "cancelled" else "failed"
     if paid:
         return CACHE_WORDS.get(load.page_cache or "", "")
     if load.before_ns is None:

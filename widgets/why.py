@@ -11,19 +11,25 @@ from widgets.foreign import on_one_line
 WARNING = "$warning"
 ALARM = "! "
 """Stands before what is wrong; how it is has no sign."""
+_WHY = "why: "
 
 
 def why_lines(brief: Brief | None, width: int, rows: int) -> list[Content]:
     """`rows` lines: what is wrong, what the wait was, what limits the stream, and as far as there is room the rest."""
     lines: list[Content] = []
     if brief is not None:
-        alarm = f"{ALARM}{brief.alarm}" if brief.alarm else ""
-        first = [sentence for sentence in (alarm, brief.wait, brief.stream) if sentence]
-        for at, sentence in enumerate(first):
+        sentences = [
+            (ALARM, f"{STRONG} {WARNING}", brief.alarm, brief.alarm_short),
+            ("", "", brief.wait, brief.wait_short),
+            ("", "", brief.stream, brief.stream_short),
+        ]
+        first = [each for each in sentences if each[2]]
+        for at, (sign, style, sentence, shorter) in enumerate(first):
             # Each of these has at least a line, however long the ones before it are.
             room = rows - len(lines) - (len(first) - 1 - at)
-            cut = _cut(sentence, width, room)
-            lines += [line.stylize(f"{STRONG} {WARNING}") for line in cut] if sentence == alarm else cut
+            ways = [sign + words for words in (sentence, shorter) if words]
+            cut = _cut(next((words for words in ways if len(_wrapped(words, width)) <= room), ways[-1]), width, room)
+            lines += [line.stylize(style) for line in cut] if style else cut
         for choices in ((brief.help,), (brief.contrast, brief.contrast_short)):
             fitting = (wrapped for words in choices if words and len(wrapped := _wrapped(words, width)) <= rows)
             more = next((wrapped for wrapped in fitting if len(lines) + len(wrapped) <= rows), [])
@@ -32,11 +38,14 @@ def why_lines(brief: Brief | None, width: int, rows: int) -> list[Content]:
 
 
 def why_line(brief: Brief, width: int, right: Content) -> Content:
-    """`why: many new tokens, read fast; then one a pass   F10 why`, in one line."""
-    words = f"{ALARM if brief.alarm else ''}{brief.short}"
-    style = f"{STRONG} {WARNING}" if brief.alarm else ""
-    line = Content.assemble(("why: ", MUTED), (on_one_line(words), style)) if brief.short else Content("")
-    return columns(line, right, width)
+    """`why: 604 new tokens to read; written one by one   F10 why`, in as many words as the line has room for."""
+    if not brief.short:
+        return columns(Content(""), right, width)
+    sign, style = (ALARM, f"{STRONG} {WARNING}") if brief.alarm else ("", "")
+    ways = [on_one_line(f"{sign}{words}") for words in (brief.short, *brief.shorter)]
+    room = width - right.cell_length - bool(right) - len(_WHY)
+    words = next((words for words in ways if Content(words).cell_length <= room), ways[-1])
+    return columns(Content.assemble((_WHY, MUTED), (words, style)), right, width)
 
 
 def _wrapped(words: str, width: int) -> list[Content]:

@@ -5,6 +5,7 @@ While the first token is waited for it says what for, and how long by this machi
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from homeai.events import FinishReason
@@ -26,18 +27,23 @@ class Brief:
     """What to say of an answer now; each is one sentence, or empty."""
 
     wait: str = ""
-    """What the wait is, or was."""
+    """What the wait is, or was; `wait_short` says it in less, as the others with such a name do."""
+    wait_short: str = ""
     stream: str = ""
     """How fast it is written, and what limits that."""
+    stream_short: str = ""
     alarm: str = ""
     """The worst of what is wrong."""
+    alarm_short: str = ""
     help: str = ""
     """What would change that."""
     contrast: str = ""
-    """Why a high rate, a long wait and a slow stream do not contradict each other; `contrast_short` says it in less."""
+    """Why a high rate, a long wait and a slow stream do not contradict each other."""
     contrast_short: str = ""
     short: str = ""
     """All of it in one line."""
+    shorter: tuple[str, ...] = ()
+    """The same for lines in which that has no room, always fewer words."""
 
 
 def brief(answer: AnswerState, explanation: Explanation) -> Brief:
@@ -49,76 +55,90 @@ def brief(answer: AnswerState, explanation: Explanation) -> Brief:
     """
     waited = ttft.METRIC.compute(answer).value
     alarm = min(explanation.alarms, key=lambda finding: -(finding.cost_ns or 0), default=None)
-    wait = _waits(answer) if waited is None else _waited(explanation, int(waited))
-    stream, limit = _stream(answer, explanation)
+    waits = _waits(answer) if waited is None else _waited(explanation, int(waited))
+    stream, stream_short, limits = _stream(answer, explanation)
     long, short = _contrast(answer)
+    alarms = _alarms(alarm)
+    lower = tuple(f"{words[:1].lower()}{words[1:]}" for words in waits)
+    lines = alarms or (_lines(answer, explanation, limits) if answer.tokens.count else lower)
+    first, *fewer = _ever_shorter(lines) or ("",)
     return Brief(
-        wait=wait,
+        wait=waits[0],
+        wait_short=waits[1],
         stream=stream,
-        alarm=_alarm(alarm),
+        stream_short=stream_short,
+        alarm=_sentence(alarms[0]) if alarms else "",
+        alarm_short=_sentence(alarms[-1]) if alarms else "",
         help="" if alarm is None else alarm.try_this,
         contrast=long,
         contrast_short=short,
-        short=_short(answer, explanation, alarm, wait, limit),
+        short=first,
+        shorter=tuple(fewer),
     )
 
 
 # --- the wait ---------------------------------------------------------------------------------------------------------
 
-_WAITING: dict[PhaseName, str] = {
-    "start": "You wait for the engine to start; later questions find it running.",
-    "load": "You wait for the model to be loaded; later questions find it there.",
-    "queue": "You wait for another answer, which came first.",
-    "first_sample": "All is read: the first word comes next.",
+_NOTHING = ("", "")
+_WAITING: dict[PhaseName, tuple[str, str]] = {
+    "start": ("You wait for the engine to start; later questions find it running.", "The engine starts first."),
+    "load": ("You wait for the model to be loaded; later questions find it there.", "The model is loaded first."),
+    "queue": ("You wait for another answer, which came first.", "Another answer came first."),
+    "first_sample": ("All is read: the first word comes next.", "The first word comes next."),
 }
-_UNHEARD: dict[FinishReason, str] = {
-    "cancelled": "You stopped it before its first word.",
-    "error": "It failed before its first word.",
+_UNHEARD: dict[FinishReason, tuple[str, str]] = {
+    "cancelled": ("You stopped it before its first word.", "You stopped it."),
+    "error": ("It failed before its first word.", "It failed."),
 }
 
 
-def _waits(answer: AnswerState) -> str:
-    """What an answer without a first token waits for."""
+def _waits(answer: AnswerState) -> tuple[str, ...]:
+    """What an answer without a first token waits for, and in ever fewer words."""
     if answer.ended is not None:
-        return _UNHEARD.get(answer.ended.finish_reason, "")
+        return _UNHEARD.get(answer.ended.finish_reason, _NOTHING)
     phase = current_phase(answer)
     if phase == "queue" and not (answer.queued is not None and answer.queued.behind):
-        return "You wait for the engine, which is in the middle of a step."
+        # In the middle of a step it hears of nothing; when it is idle that takes no time.
+        return "You wait for the engine to get to it.", "The engine gets to it next."
     if phase in _WAITING:
         return _WAITING[phase]
     tokenised = answer.tokenised
     if tokenised is None:
-        return ""
-    new = tokenised.prompt - tokenised.reused
+        return _NOTHING
+    new = counted(tokenised.prompt - tokenised.reused, "new token")
     expected = answer.expected
     if expected is None or expected.ttft_ns is None:
-        return f"You wait for {counted(new, 'new token')} to be read."
+        return f"You wait for {new} to be read.", f"{new} to read."
     by = "this machine's rates" if expected.basis == "calibration" else "the rates so far"
-    return f"{counted(new, 'new token')} to read: first word after about {span(expected.ttft_ns)}, by {by}."
+    about = f"about {span(expected.ttft_ns)}"
+    first = f"{new} to read: first word after {about}"
+    return f"{first}, by {by}.", f"{first}.", f"{new} to read: {about}.", f"First word after {about}."
 
 
-def _waited(explanation: Explanation, ttft_ns: int) -> str:
+def _waited(explanation: Explanation, ttft_ns: int) -> tuple[str, ...]:
     causes = sorted(
         (finding for finding in explanation.wait if (finding.cost_ns or 0) > 0), key=lambda each: -(each.cost_ns or 0)
     )
     named = causes[:1] + [each for each in causes[1:2] if (each.cost_ns or 0) >= NOTABLE_SHARE * ttft_ns]
-    return f"Waited for {' and '.join(each.brief for each in named)}." if named else "There was hardly any wait."
+    if not named:
+        return "There was hardly any wait.", "Hardly any wait."
+    return f"Waited for {' and '.join(each.brief for each in named)}.", f"Waited for {named[0].briefest}."
 
 
 # --- the stream -------------------------------------------------------------------------------------------------------
 
 
-def _stream(answer: AnswerState, explanation: Explanation) -> tuple[str, str]:
-    """How fast it is written and why, as a sentence, and the why alone."""
+def _stream(answer: AnswerState, explanation: Explanation) -> tuple[str, str, tuple[str, ...]]:
+    """How fast it is written and why, as a sentence, in less, and the why alone in ever fewer words."""
     per_second = decode_tps.METRIC.compute(answer).value
     if per_second is None:
-        return "", ""
+        return "", "", ()
     first = explanation.stream[0] if explanation.stream else None
     took_ns = 1e9 * (answer.tokens.count - 1) / per_second
     wrote = f"{'Written' if answer.ended is not None else 'Writing'} at {rate(per_second)}"
     if first is not None and (first.cost_ns or 0) >= NOTABLE_SHARE * took_ns:
-        return f"{wrote}: {first.brief}.", first.brief
-    return f"{wrote}, a pass over the model for each.", "written one by one"
+        return f"{wrote}: {first.brief}.", f"{wrote}: {first.briefest}.", (first.brief, first.briefest)
+    return f"{wrote}, a pass over the model for each.", f"{wrote}.", ("written one by one",)
 
 
 def _contrast(answer: AnswerState) -> tuple[str, str]:
@@ -136,20 +156,34 @@ def _contrast(answer: AnswerState) -> tuple[str, str]:
 # --- what is wrong, and all in one line -------------------------------------------------------------------------------
 
 
-def _alarm(alarm: Finding | None) -> str:
+def _alarms(alarm: Finding | None) -> tuple[str, ...]:
+    """What is wrong in ever fewer words; nothing where nothing is."""
     if alarm is None:
-        return ""
+        return ()
     cost = f", about {span(alarm.cost_ns)}" if alarm.cost_ns else ""
-    return f"{alarm.brief[:1].upper()}{alarm.brief[1:]}{cost}."
+    return tuple(f"{words[:1].upper()}{words[1:]}" for words in (alarm.brief + cost, alarm.brief, alarm.briefest))
 
 
-def _short(answer: AnswerState, explanation: Explanation, alarm: Finding | None, wait: str, limit: str) -> str:
-    if alarm is not None:
-        return _alarm(alarm).removesuffix(".")
-    if not answer.tokens.count:
-        return f"{wait[:1].lower()}{wait[1:]}".removesuffix(".")
+def _lines(answer: AnswerState, explanation: Explanation, limits: tuple[str, ...]) -> tuple[str, ...]:
+    """What the wait was and what limits the stream, in one line; then in less, and then the first of the two alone."""
     first = explanation.wait[0] if explanation.wait else None
-    reading = ""
+    waits: tuple[str, ...] = ()
     if first is not None and (first.cost_ns or 0) > 0:
         reading = f"{count(answer.evaluated or 0)} new tokens to read" if first.id == "long_prompt" else first.brief
-    return "; ".join(part for part in (reading, limit) if part)
+        waits = (reading, first.briefest)
+    both = [f"{wait}; {limit}" for wait in waits for limit in limits]
+    return (*both, *waits) if waits else limits
+
+
+def _sentence(words: str) -> str:
+    return f"{words}."
+
+
+def _ever_shorter(lines: Iterable[str]) -> list[str]:
+    """These without what is no shorter than one before it, as parts of a line."""
+    found: list[str] = []
+    for line in lines:
+        words = line.removesuffix(".")
+        if words and (not found or len(words) < len(found[-1])):
+            found.append(words)
+    return found

@@ -36,8 +36,15 @@ class Finding:
     """Time of the user that it took; below 0 what it saved; None where that cannot be told."""
     brief: str
     """Words that fit into a sentence: `reading 604 new prompt tokens at 261 tok/s`."""
+    nutshell: str = ""
+    """The same for the smallest line, in about 30 characters: `reading 604 new tokens`; empty where `brief` is that."""
     words: str
     """One or two plain sentences, with the numbers."""
     terms: tuple[Term, ...] = ()
     try_this: str = ""
     """What would change it; empty where nothing has to."""
+
+    @property
+    def briefest(self) -> str:
+        """The fewest words that there are for it."""
+        return self.nutshell or self.brief

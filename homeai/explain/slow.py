@@ -30,6 +30,15 @@ WORDS: dict[Cause, str] = {
     "kv_boundary": "the cache grew by a step",
     "unknown": "for a reason that cannot be seen",
 }
+NUTSHELLS: dict[Cause, str] = {
+    "another_answer": "another answer in between",
+    "page_faults": "it waited for the disk",
+    "suspended": "the engine was halted",
+    "cpu_stolen": "the processor was taken",
+    "kv_boundary": "the cache grew by a step",
+    "unknown": "it paused",
+}
+
 
 def cause_of(step: SlowStep, threads: int | None, *, crowded: bool = False) -> Cause:
     """Return the cause of a late token, the surest sign first.

@@ -8,7 +8,7 @@ later phases. In a live answer the running phase has its length so far.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, get_args
+from typing import Final, Literal, TypeAlias, get_args
 
 from homeai.events import Parts
 from homeai.metrics.quantity import Quantity, absent
@@ -33,6 +33,7 @@ _WORK: tuple[PhaseName, ...] = ("template", "tokenise", "prefill", "first_sample
 _LOST = "lost from the record"
 _NOT_YET = "not yet"
 _STILL = "still running"
+DOES_NOT_FIT: Final = "the prompt does not fit into the context"
 _BACKWARDS = "stamps run backwards"
 _VERBS = {"cancelled": "stopped", "error": "failed"}
 
@@ -91,7 +92,7 @@ def cut_reason(answer: AnswerState) -> str:
     if current is None:
         return _LOST
     if does_not_fit(answer):
-        return "the prompt does not fit into the context"
+        return DOES_NOT_FIT
     return f"{_VERBS.get(answer.ended.finish_reason, 'ended')} in {current.replace('_', ' ')}"
 
 

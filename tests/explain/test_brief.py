@@ -7,13 +7,18 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from homeai.events import AnyFact, EngineFacts, Expected, Prefilled, Queued, Submitted, Tokenised, Tokens
+from homeai.events import AnyFact, EngineFacts, Expected, Fault, Prefilled, Queued, Submitted, Tokenised, Tokens
 from homeai.explain import explain
 from homeai.explain.brief import Brief, brief
+from homeai.explain.rules import rules
 from homeai.metrics.fold import fold_all
-from tests.explain.scenes import ID, TWO_CORES, answer_facts, cpu_samples, engine, session
+from tests.explain.scenes import ID, TWO_CORES, answer_facts, cpu_samples, engine, scene, session
+from tests.explain.test_rules import CASES
 from tests.metrics import stories
 from tests.metrics.stories import ms
+
+SMALLEST = 33
+"""Characters that a window of 40 columns has for the reason."""
 
 
 def told(facts: list[AnyFact], answer_id: int = 1) -> Brief:
@@ -62,7 +67,7 @@ def test_the_wait_is_told_before_it_is_over_with_how_long_it_should_take() -> No
         ([*stories.session_facts(), stories.submitted(600), Queued(at_ns=ms(601), answer_id=1, behind=(7,))],
          "another answer, which came first"),
         ([*stories.session_facts(), stories.submitted(600), Queued(at_ns=ms(601), answer_id=1)],
-         "the engine, which is in the middle of a step"),
+         "the engine to get to it"),
     ],
 )  # fmt: skip
 def test_it_says_what_is_waited_for_in_each_phase(facts: list[AnyFact], words: str) -> None:
@@ -75,11 +80,52 @@ def test_an_alarm_comes_with_its_cost_and_what_helps() -> None:
     assert found.alarm.startswith("8 threads share 2 cores, about ")
     assert found.help.startswith("--threads 2")
     assert found.short == found.alarm.removesuffix(".")
+    assert found.shorter == ("8 threads share 2 cores",)
+    assert found.alarm_short == "8 threads share 2 cores."
+
+
+@pytest.mark.parametrize("rule", rules())
+def test_every_cause_has_words_for_the_smallest_line_and_they_say_what_it_is(rule: str) -> None:
+    finding = rules()[rule].find(scene(**CASES[rule][0]))
+    assert finding is not None
+    assert 0 < len(finding.briefest) <= SMALLEST
+    assert not finding.briefest.endswith(("…", "."))
+    state = session(**CASES[rule][0])
+    found = brief(state.answers[ID], explain(state, ID))
+    lengths = [len(line) for line in (found.short, *found.shorter)]
+    assert lengths == sorted(set(lengths), reverse=True)
+    assert lengths[-1] <= SMALLEST
+
+
+def test_what_has_no_room_in_one_line_is_said_in_fewer_words() -> None:
+    found = of_scene(ceilings=TWO_CORES, samples=cpu_samples(machine_percent=90.0), prompt=604, prefill_ms=2310)
+    assert (found.short, *found.shorter) == (
+        "604 new tokens to read; computing is the limit, not memory",
+        "604 new tokens to read; computing is the limit",
+        "604 new tokens to read",
+    )
+    assert found.wait_short == "Waited for reading 604 new tokens."
+    assert found.stream_short.endswith(" tok/s: computing is the limit.")
+    waiting = told([*WAITING, EXPECTED])
+    assert waiting.wait_short == "604 new tokens to read: first word after about 2.30 s."
+    assert waiting.shorter == (
+        "604 new tokens to read: first word after about 2.30 s",
+        "604 new tokens to read: about 2.30 s",
+        "first word after about 2.30 s",
+    )
+    assert told(WAITING).shorter == ("604 new tokens to read",)
+
+
+def test_a_prompt_that_does_not_fit_is_not_called_a_full_context() -> None:
+    found = of_scene(finish="error", fault=Fault(code="context_full", message="too long"), prompt=5000)
+    assert found.short == "The prompt is longer than the context"
+    assert of_scene(finish="context").short == "The context was full"
 
 
 def test_the_limit_of_the_stream_is_named_where_it_is_known() -> None:
     found = of_scene(ceilings=TWO_CORES, samples=cpu_samples(machine_percent=90.0), prompt=604, prefill_ms=2310)
     assert found.stream.endswith("computing is the limit, not memory.")
+    assert found.stream_short.endswith(" tok/s: computing is the limit.")
     assert found.short == "604 new tokens to read; computing is the limit, not memory"
 
 

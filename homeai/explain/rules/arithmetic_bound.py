@@ -44,6 +44,7 @@ def _find(context: AnswerContext) -> Finding | None:
         confidence="high" if use <= SURE else "medium",
         cost_ns=cost_ns,
         brief="computing is the limit, not memory",
+        nutshell="computing is the limit",
         words=(
             f"Undisturbed, a token takes {span(token_ns)}. Reading its weights and context as fast as memory goes is "
             f"only {span(memory_ns)}, {percent(use)} of that: computing is the limit, not memory."

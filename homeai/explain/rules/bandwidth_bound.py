@@ -37,6 +37,7 @@ def _find(context: AnswerContext) -> Finding | None:
         confidence="high" if use >= SURE else "medium",
         cost_ns=weights_ns + cache_ns,
         brief=f"each one reads {size(read)} of memory, and memory is the limit",
+        nutshell="memory is the limit",
         words=(
             f"Each token has {size(read)} read from memory. At {size(speed)} a second, the most this machine reads, "
             f"that alone takes {span(memory_ns)}: writing uses {percent(use)} of it, so memory is the limit."

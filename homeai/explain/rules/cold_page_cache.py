@@ -37,6 +37,7 @@ def _find(context: AnswerContext) -> Finding | None:
         confidence="high" if load.ended.page_cache == "cold" else "medium",
         cost_ns=cost_ns,
         brief="reading the model from the disk",
+        nutshell="the model from the disk",
         words=(
             f"{percent(missing)} of the model's file was not in memory from an earlier run and came from the disk: "
             f"{size(read_bytes)} at {size(per_second)} a second, {span(cost_ns)} of the wait."

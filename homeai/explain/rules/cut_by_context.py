@@ -32,7 +32,8 @@ def _find(context: AnswerContext) -> Finding | None:
         kind="alarm",
         confidence="high",
         cost_ns=None,
-        brief="the context was full",
+        brief="the prompt is longer than the context" if refused else "the context was full",
+        nutshell="the prompt is too long" if refused else "",
         words=words,
         terms=(
             Term("prompt", tokenised.prompt, "tokens"),

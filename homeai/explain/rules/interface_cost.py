@@ -32,6 +32,7 @@ def _find(context: AnswerContext) -> Finding | None:
         confidence="medium",
         cost_ns=cost_ns,
         brief="this program itself took processor time",
+        nutshell="homeai took processor time",
         words=(
             f"homeai itself used {program.mean:.0f} % of a core while the engine wanted all {engine.cores}: about "
             f"{span(cost_ns)} of this answer."

@@ -74,6 +74,7 @@ def _finding(cost_ns: int, confidence: str, words: str, terms: tuple[Term, ...])
         confidence="high" if confidence == "high" else "low",
         cost_ns=cost_ns,
         brief="the long context slows each one",
+        nutshell="the context is long",
         words=words,
         terms=terms,
         try_this="A new chat is fast again. A smaller cache (--kv-type-k q8_0) helps too where memory is the limit.",

@@ -41,6 +41,7 @@ def _find(context: AnswerContext) -> Finding | None:
         cost_ns=cost_ns,
         brief=f"reading {count(new)} new prompt tokens"
         f"{f' at {own_rate}' if alone else f' ({span(cost_ns)})'}{than_usual.brief}",
+        nutshell=f"reading {count(new)} new tokens",
         words=f"{count(new)} new prompt tokens {read}: {each}, that is {span(cost_ns)}{known}.{than_usual.words}",
         terms=(
             Term("new prompt tokens", new, "tokens"),

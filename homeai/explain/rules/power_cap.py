@@ -29,6 +29,7 @@ def _find(context: AnswerContext) -> Finding | None:
         confidence=found.confidence,
         cost_ns=found.cost_ns,
         brief=f"the GPU was held back {by}",
+        nutshell="the GPU was held back",
         words=(
             f"{found.title} was held back {by} {found.words}. {found.cost_words} "
             "Such a limit slows the reading of a prompt most; writing needs less power."

@@ -63,6 +63,7 @@ def _find(context: AnswerContext) -> Finding | None:
         confidence="high",
         cost_ns=cost_ns,
         brief=f"reading {count(lost)} tokens of the chat again",
+        nutshell=f"reading {count(lost)} tokens again",
         words=(
             f"{count(lost)} tokens of this chat had been read before and were read again, which took {span(cost_ns)}: "
             f"{differs}{why}."

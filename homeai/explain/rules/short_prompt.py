@@ -48,6 +48,7 @@ def _find(context: AnswerContext) -> Finding | None:
         confidence="high",
         cost_ns=cost_ns,
         brief=f"reading {counted(evaluated, 'new token')}{than_usual.brief}",
+        nutshell=f"reading {counted(evaluated, 'new token')}",
         words=words + (than_usual.words if than_usual.kind == "alarm" else ""),
         terms=(*terms, Term("reading them", cost_ns, "ns", cost_ns)),
         try_this=than_usual.try_this,

@@ -23,6 +23,7 @@ def _find(context: AnswerContext) -> Finding | None:
         confidence="medium",
         cost_ns=cost_ns,
         brief=f"{count(left)} of {count(engine.layers_total)} layers run on the processor",
+        nutshell=f"{count(left)} of {count(engine.layers_total)} layers on the CPU",
         words=(
             f"{count(left)} of {count(engine.layers_total)} layers run on the processor, the others on the GPU. Each "
             f"token goes through all of them, one after the other: the processor's take at least {span(cost_ns)} here."

@@ -10,7 +10,7 @@ from homeai.explain.finding import Finding, Term
 from homeai.explain.rules import Rule, found, left_ns
 from homeai.explain.rules.cpu_contention import RULE as CPU_CONTENTION
 from homeai.explain.rules.interface_cost import RULE as INTERFACE
-from homeai.explain.slow import HALTED, WORDS, Cause
+from homeai.explain.slow import HALTED, NUTSHELLS, WORDS, Cause
 from homeai.units import count, span
 
 LEAST_NS = 100_000_000
@@ -52,6 +52,7 @@ def _find(context: AnswerContext) -> Finding | None:
         confidence="low" if first == "unknown" else "high",
         cost_ns=cost_ns,
         brief=WORDS[first] if first != "unknown" else "it paused",
+        nutshell=NUTSHELLS[first],
         words=f"{late} late, by {span(cost_ns)} together, the longest pause {span(longest_ns)}: {reasons}.",
         terms=tuple(Term(WORDS[cause], times[cause], "count", lost) for cause, lost in lost_ns.items()),
     )

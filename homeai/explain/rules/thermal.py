@@ -25,6 +25,7 @@ def _find(context: AnswerContext) -> Finding | None:
         confidence=found.confidence,
         cost_ns=found.cost_ns,
         brief="the GPU was too hot and slowed itself down",
+        nutshell="the GPU was too hot",
         words=f"{found.title} slowed itself down because of heat {found.words}{heat}. {found.cost_words}",
         terms=(*found.terms, *([Term("hottest", max(hottest), "°C")] if hottest else [])),
         try_this="Give it air: clean its fans, open the case; a lower power limit keeps it cooler as well.",

@@ -77,6 +77,7 @@ def _finding(confidence: Confidence, words: str, terms: list[Term]) -> Finding:
         confidence=confidence,
         cost_ns=None,
         brief="a part of the model did not fit into the GPU's memory",
+        nutshell="too large for the GPU's memory",
         words=words,
         terms=tuple(terms),
         try_this=_HELP,

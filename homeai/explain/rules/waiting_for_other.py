@@ -29,6 +29,7 @@ def _find(context: AnswerContext) -> Finding | None:
         confidence="high",
         cost_ns=cost_ns,
         brief="another answer that came first" if queue_ns else "another answer in between",
+        nutshell="another answer",
         words=f"It waited for another answer: {' and '.join(parts)}.",
         terms=(
             Term("waiting for its turn", queue_ns, "ns", queue_ns),
