@@ -15,6 +15,7 @@ from typing import Any, Final
 from homeai.events import SCHEMA, Ended, Fault, Parts, Placement, Sampler, Submitted
 from homeai.metrics.gaps import gaps_ns
 from homeai.metrics.machine import machine_use
+from homeai.metrics.machine_figures import is_counter
 from homeai.metrics.phases import cut_reason, decode_parts, phases, prefill_parts
 from homeai.metrics.quantities import metrics
 from homeai.metrics.quantity import Quantity
@@ -301,6 +302,7 @@ def _machine(machine: Mapping[str, Mapping[str, Reading]]) -> dict[str, Any]:
     return {
         probe: {
             name: {"last": reading.last, "mean": reading.mean, "max": reading.largest}
+            | ({"grown": reading.grown} if is_counter(name) else {})
             for name, reading in readings.items()
         }
         for probe, readings in machine.items()

@@ -308,7 +308,7 @@ def _machine(answer: AnswerState, reason: str) -> tuple[Figure, ...]:
         prefill, reason = None, "lost from the record"
     faults = _of(prefill, "major_faults")
     waits = _told("machine.major_faults", "waits for the disk", faults, "count", words, prefill, reason)
-    words = "The mean of what this probe read while the answer lived, and the largest where that is another."
+    words = "Read while the answer lived: the mean, and the largest where another; of a counter what it counted."
     return (waits, *(Figure(path, label, value, "words", words) for path, label, value in machine_words(answer)))
 
 

@@ -244,8 +244,8 @@ def _more_readings(answer: AnswerState, fact: Sample) -> Mapping[str, Mapping[st
             continue
         before = readings.get(name)
         readings[name] = (
-            Reading(value, value, value, 1)
+            Reading(value, value, value, 1, value)
             if before is None
-            else Reading(value, before.total + value, max(before.largest, value), before.n + 1)
+            else Reading(value, before.total + value, max(before.largest, value), before.n + 1, before.first)
         )
     return MappingProxyType({**answer.machine, fact.probe: MappingProxyType(readings)})

@@ -121,11 +121,17 @@ class Reading:
     total: float
     largest: float
     n: int
+    first: float
 
     @property
     def mean(self) -> float:
         """The plain mean of the readings."""
         return self.total / self.n
+
+    @property
+    def grown(self) -> float:
+        """What a counter counted from the first reading to the last; 0 where it began anew in between."""
+        return max(0.0, self.last - self.first)
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,6 +110,18 @@ def test_readings_of_the_machine_are_told_in_the_units_that_their_names_say() ->
     assert found["machine.nvidia.gpu_0_percent"] == ("nvidia: gpu 0", "99 %")
 
 
+def test_a_counter_is_what_it_counted_and_a_flag_how_often_it_was_up() -> None:
+    facts = [*stories.session_facts(), *stories.prompt_facts()]
+    for at, joules, flag in ((2000, 5000.0, 0.0), (2500, 5100.0, 1.0), (3000, 5350.0, 1.0), (3500, 5400.0, 0.0)):
+        values = {"gpu_0_energy_joules": joules, "gpu_0_thermal_flag": flag}
+        facts.append(Sample(at_ns=ms(at), took_ns=1, probe="nvidia", values=values))
+    found = {path: (figure.label, figure.value) for path, figure in figures(facts).items()}
+    assert found["machine.nvidia.gpu_0_energy_joules"] == ("nvidia: gpu 0 energy", "400 J")
+    assert found["machine.nvidia.gpu_0_thermal_flag"] == ("nvidia: gpu 0 thermal", "50 % of the time")
+    read = contract(fold_all(facts), 1)["machine"]["nvidia"]["gpu_0_energy_joules"]
+    assert (read["grown"], read["last"]) == (400.0, 5400.0)
+
+
 def test_no_two_readings_of_a_probe_have_one_name() -> None:
     names = ("engine_read_bytes", "engine_read_bytes_per_s", "program_percent_of_core", "program_percent_of_machine")
     read = [Sample(at_ns=ms(at), took_ns=1, probe="x", values=dict.fromkeys(names, 1.0)) for at in (2000, 4000)]

@@ -311,7 +311,7 @@ def test_readings_belong_to_the_answers_that_lived() -> None:
         sample(5000, 1.0),
     ]
     state = fold_all(facts)
-    assert state.answers[1].machine == {"cpu": {"all_share": Reading(last=0.6, total=0.8, largest=0.6, n=2)}}
+    assert state.answers[1].machine == {"cpu": {"all_share": Reading(last=0.6, total=0.8, largest=0.6, n=2, first=0.2)}}
     assert state.answers[1].machine["cpu"]["all_share"].mean == 0.4
     assert state.probes["cpu"].last == sample(5000, 1.0)
     assert len(state.probes["cpu"].history) == 6
