@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import tempfile
 from functools import partial
 from pathlib import Path
@@ -18,3 +19,9 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["HOMEAI_DATA_DIR"] = str(folder / "data")
     os.environ["HOMEAI_CACHE_DIR"] = str(folder / "cache")
     os.environ["XDG_DATA_HOME"] = str(folder / "share")
+    # What is ignored here, as under nohup or in the background of a script, every process would ignore that a test
+    # starts and sends the signal to; what is handled here they take as usual.
+    for name in ("SIGHUP", "SIGINT", "SIGTERM", "SIGQUIT"):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, lambda *_: None)
