@@ -134,7 +134,7 @@ def _finding(finding: Finding, width: int) -> Iterator[Content]:
     yield from _text(finding.words, width, style=style, first=ALARM if alarm else "· ", indent=INDENT)
     yield from _terms(finding.terms, width)
     cost = finding.cost_ns
-    told = "" if cost is None else f"saved {units.span(-cost)}" if cost < 0 else f"{units.span(cost)} of your time"
+    told = "" if not cost else f"saved {units.span(-cost)}" if cost < 0 else f"{units.span(cost)} of your time"
     notes = " · ".join(part for part in (told, _KINDS[finding.kind], _SURE[finding.confidence]) if part)
     yield from _noted(notes, width)
     if finding.try_this:

@@ -26,6 +26,8 @@ WORDS = (
     ("cache", "what was read stays in memory; as long as the beginning of a chat is the same it is not read again"),
 )
 """What the sentences take for granted."""
+FACTOR = 5
+"""From here on a factor says more than percents."""
 
 
 def as_text(explanation: Explanation) -> str:
@@ -78,9 +80,16 @@ def expected_lines(answer: AnswerState) -> list[str]:
     ):
         if before is not None:
             happened = none if after is None else f"it was {shown_as(after)}"
-            off = "" if error is None else f", off by {error * 100:+.0f} %"
-            lines.append(f"{name}: expected {shown_as(before)}, {by}; {happened}{off}")
+            lines.append(f"{name}: expected {shown_as(before)}, {by}; {happened}{_off(error)}")
     return lines
+
+
+def _off(error: float | None) -> str:
+    """`, off by +12 %`; where it is many times as much the factor says more."""
+    if error is None:
+        return ""
+    factor = max(1 + error, 1 / max(1 + error, 1e-9))
+    return f", off by {error * 100:+.0f} %" if factor < FACTOR else f", off by a factor of {factor:.0f}"
 
 
 def words_lines() -> list[str]:

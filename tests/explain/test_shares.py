@@ -91,6 +91,8 @@ def test_slower_than_usual_is_the_sum_of_what_is_named() -> None:
     assert interference.cost_ns is not None
     assert slower.cost_ns is not None
     assert slower.cost_ns < 0.1 * interference.cost_ns
+    # One alarm is enough for one thing that is wrong.
+    assert [alarm.id for alarm in explanation.alarms] == ["interference"]
     assert "sooner" not in slower.words
 
 

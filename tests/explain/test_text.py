@@ -6,12 +6,14 @@ from typing import Any, get_args
 
 import pytest
 
+from homeai.events import Expected
 from homeai.explain import Term, explain
 from homeai.explain.explanation import Explanation
 from homeai.explain.finding import TermUnit
 from homeai.explain.rules import rules
-from homeai.explain.text import about, as_text, shown
-from tests.explain.scenes import ID, TWO_CORES, session
+from homeai.explain.text import about, as_text, expected_lines, shown
+from homeai.metrics.fold import fold_all
+from tests.explain.scenes import ID, TWO_CORES, answer_facts, ms, session
 
 
 def test_the_whole_text() -> None:
@@ -68,3 +70,15 @@ def test_a_span_that_comes_again_and_again_has_its_whole_cost_beside_it() -> Non
     assert "arithmetic, as measured 3.06 ms = 193 ms; what goes with each step 4.78 ms = 301 ms" in line
     # A span that comes once is not told twice.
     assert "reading them 320 ms\n" in f"{text}\n"
+
+
+@pytest.mark.parametrize(
+    ("expected_tps", "words"),
+    [(16.0, "off by -4 %"), (83.4, "off by a factor of 5"), (1.0, "off by a factor of 17"), (40.0, "off by +140 %")],
+)
+def test_an_expectation_that_was_wrong_by_far_is_so_many_times_wrong(expected_tps: float, words: str) -> None:
+    *begun, end = answer_facts(ID, 0, gaps_ms=(60.0,) * 63)
+    told = Expected(at_ns=ms(3), answer_id=ID, ttft_ns=None, decode_tps=expected_tps, basis="session")
+    answer = fold_all([*begun[:5], told, *begun[5:], end]).answers[ID]
+    (line,) = expected_lines(answer)
+    assert line.endswith(f"from earlier answers; it was 16.7 tok/s, {words}")

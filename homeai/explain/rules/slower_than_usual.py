@@ -11,6 +11,9 @@ from homeai.units import rate, span
 SLOWER = 1.4
 """How many times as long a token must take; answers of an idle machine differ by a tenth."""
 
+EXPLAINED = 0.1
+"""Up to this share it may be left over by the causes that are named: then they explain all of it."""
+
 
 def _find(context: AnswerContext) -> Finding | None:
     token_ns, normal_ns, took_ns = context.token_ns, context.normal_token_ns, context.decode_ns
@@ -26,7 +29,8 @@ def _find(context: AnswerContext) -> Finding | None:
     return Finding(
         id="slower_than_usual",
         subject="machine",
-        kind="alarm",
+        # What causes with alarms of their own explain is no second thing that is wrong.
+        kind="alarm" if cost_ns > EXPLAINED * slower_ns else "explanation",
         confidence="high" if token_ns >= 2 * normal_ns else "medium",
         cost_ns=cost_ns,
         brief="slower than usual",
