@@ -5,6 +5,7 @@ from __future__ import annotations
 from textual import events
 from textual.widgets import Input
 
+from widgets.at_once import act_at_once
 from widgets.foreign import as_typed, shown
 
 MOST_CHARACTERS = 4_096
@@ -29,6 +30,9 @@ class LineBox(Input):
     def __init__(self, value: str = "", placeholder: str = "", *, id: str | None = None) -> None:
         super().__init__(_in_box(value), placeholder, id=id, compact=True, max_length=MOST_CHARACTERS)
         self.cursor_blink = False
+
+    async def _on_key(self, event: events.Key) -> None:
+        await act_at_once(self, event)
 
     def _on_paste(self, event: events.Paste) -> None:
         """Take the first line of what is pasted, as if it had been typed."""
