@@ -119,9 +119,11 @@ def _waited(explanation: Explanation, ttft_ns: int) -> tuple[str, ...]:
     causes = sorted(
         (finding for finding in explanation.wait if (finding.cost_ns or 0) > 0), key=lambda each: -(each.cost_ns or 0)
     )
-    named = causes[:1] + [each for each in causes[1:2] if (each.cost_ns or 0) >= NOTABLE_SHARE * ttft_ns]
-    if not named:
+    named = [each for each in causes[:2] if (each.cost_ns or 0) >= NOTABLE_SHARE * ttft_ns]
+    if not named and ttft_ns < LONG_NS:
         return "There was hardly any wait.", "Hardly any wait."
+    if not named:
+        return f"Waited {span(ttft_ns)}; no one cause stands out.", f"Waited {span(ttft_ns)}."
     return f"Waited for {' and '.join(each.brief for each in named)}.", f"Waited for {named[0].briefest}."
 
 
@@ -168,7 +170,7 @@ def _lines(answer: AnswerState, explanation: Explanation, limits: tuple[str, ...
     """What the wait was and what limits the stream, in one line; then in less, and then the first of the two alone."""
     first = explanation.wait[0] if explanation.wait else None
     waits: tuple[str, ...] = ()
-    if first is not None and (first.cost_ns or 0) > 0:
+    if first is not None and (first.cost_ns or 0) >= max(1, NOTABLE_SHARE * (ttft.METRIC.compute(answer).value or 0)):
         reading = f"{count(answer.evaluated or 0)} new tokens to read" if first.id == "long_prompt" else first.brief
         waits = (reading, first.briefest)
     both = [f"{wait}; {limit}" for wait in waits for limit in limits]

@@ -154,3 +154,15 @@ def test_a_short_wait_raises_no_question() -> None:
     found = of_scene(prompt=40, prefill_ms=80)
     assert found.stream
     assert found.contrast == found.contrast_short == ""
+
+
+def test_a_wait_is_not_blamed_on_what_is_next_to_nothing_of_it() -> None:
+    """What the screen was late by before the engine had the question is in no cause's sum."""
+    late = session(prompt=20, prefill_ms=10, wait_ms=2000)
+    told = brief(late.answers[ID], explain(late, ID))
+    assert told.wait == "Waited 2.01 s; no one cause stands out."
+    assert "20 new tokens" not in " ".join((told.short, *told.shorter))
+    soon = session(prompt=20, prefill_ms=1, wait_ms=30)
+    assert brief(soon.answers[ID], explain(soon, ID)).wait == "There was hardly any wait."
+    reading = session(prompt=20, prefill_ms=100, wait_ms=200)
+    assert brief(reading.answers[ID], explain(reading, ID)).wait == "Waited for reading 20 new tokens."

@@ -66,7 +66,7 @@ def _find(context: AnswerContext) -> Finding | None:
         confidence="high" if share < FULL_SHARE - 0.15 or (others or 0) > 20 else "medium",
         cost_ns=cost_ns,
         brief=f"{who} took processor time",
-        nutshell="the host's other guests" if host else "other programs computed",
+        nutshell="the host's other guests" if host else f"{who} computed",
         words=(
             f"While it wrote, the engine got {percent(share)} of the processor time that its threads wanted, "
             f"because of {who}. That slowed this answer by about {span(cost_ns)}."
