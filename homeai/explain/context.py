@@ -305,10 +305,11 @@ class AnswerContext:
     @cached_property
     def slow(self) -> list[tuple[SlowStep, Cause]]:
         """Tokens that came late, each with its cause."""
-        return [(step, cause_of(step, self.threads, crowded=self._crowded)) for step in self.answer.slow_steps]
+        return [(step, cause_of(step, self.threads, crowded=self.crowded)) for step in self.answer.slow_steps]
 
     @property
-    def _crowded(self) -> bool:
+    def crowded(self) -> bool:
+        """Whether other programs left the engine less than half of the processor time that its threads want."""
         if self.others_percent is None or self.engine is None or not self.engine.cores or not self.threads:
             return False
         return self.others_percent / 100 > 1 - CROWDED_SHARE * self.threads / self.engine.cores

@@ -39,3 +39,16 @@ def test_programs_on_the_cores_that_it_leaves_hold_nothing_up() -> None:
     """Four threads of sixteen cores, and others fill eight."""
     found = explain(session(**STARVED, facts=engine(threads=4, cores=16), samples=samples(60, 8)), ID)
     assert "the engine was halted" in " ".join(each.words for each in found.findings)
+
+
+def test_among_busy_programs_another_answer_is_blamed_for_its_own_part_only() -> None:
+    """All steps are shared, so none shows what one alone would take here: 60 ms of it are more than twelve."""
+    shared: dict[str, Any] = {"gaps_ms": (60.0,) * 60, "shared": range(61), "wait_other_ms": 5, "ceilings": TWO_CORES}
+    busy = explain(session(**shared, cpu_share=0.13, samples=samples(100, 13)), ID)
+    assert {each.id: each.cost_ns for each in busy.stream if each.kind == "alarm"} == {
+        "cpu_contention": ms(60 * (60 - 5 - 12.0)),
+    }
+    assert next(each.cost_ns for each in busy.stream if each.id == "interference") == ms(60 * 5)
+    quiet = explain(session(**shared, cpu_share=0.97, samples=samples(98, 97)), ID)
+    assert quiet.stream[0].id == "interference"
+    assert quiet.stream[0].cost_ns == ms(60 * 48)

@@ -54,7 +54,9 @@ def _slowed(context: AnswerContext) -> tuple[int, float | None]:
     if not any(shared) or len(shared) != len(context.gaps):
         return 0, None
     alone = [gap for gap, with_others in zip(context.gaps, shared, strict=True) if not with_others]
-    alone_ns = median(alone) if len(alone) >= FEWEST_ALONE else context.normal_token_ns
+    # Among busy programs steps alone take longer than usual as well, and nobody knows by how much.
+    normal_ns = None if context.crowded else context.normal_token_ns
+    alone_ns = median(alone) if len(alone) >= FEWEST_ALONE else normal_ns
     if alone_ns is None:
         return 0, None
     longer = (gap - alone_ns for gap, with_others in zip(context.gaps, shared, strict=True) if with_others)
