@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 
 from homeai import units
 from homeai.events import EngineFacts, EngineReady, Parts, Placement, Sampler
-from homeai.metrics.machine_figures import machine_words
+from homeai.metrics.machine_figures import machine_words, phase_figures, slowed_words
 from homeai.metrics.phases import PhaseName, cut_reason, decode_parts, phases, prefill_parts, reading_lost_at
 from homeai.metrics.quantities import metrics
 from homeai.metrics.quantity import Basis, Quantity, Unit
@@ -59,6 +59,10 @@ class Figure:
                 return units.size(value)
             case "tokens":
                 return f"{units.count(int(value))} tok"
+            case "percent":
+                return units.percent(value / 100)
+            case "W" | "J" | "J/token":
+                return f"{units.significant(value)} {self.unit}"
             case _:
                 return units.count(int(value))
 
@@ -119,6 +123,7 @@ def details(answer: AnswerState, now_ns: int | None = None, ready: EngineReady |
         Group("model", "model", _model(answer, reason)),
         Group("engine", "engine", _engine(answer, ready, reason)),
         Group("sampler", "how tokens are chosen", _sampler(answer, reason)),
+        Group("machine_phases", "the machine in each phase", _in_phases(answer, now_ns)),
         Group("machine", "the machine meanwhile", _machine(answer, reason)),
     )
 
@@ -300,6 +305,13 @@ def _sampler(answer: AnswerState, reason: str) -> tuple[Figure, ...]:
 
 def _setting(sampler: Sampler | None, name: str) -> str | None:
     return None if sampler is None else f"{getattr(sampler, name):g}"
+
+
+def _in_phases(answer: AnswerState, now_ns: int | None) -> tuple[Figure, ...]:
+    found = [_measured(path, label, quantity, words) for path, label, quantity, words in phase_figures(answer, now_ns)]
+    words = "When heat, a power limit or a container's limit slowed a part of the machine, from your Enter key on."
+    told = slowed_words(answer, now_ns) if answer.machine else None
+    return (*found, _known("machine.throttles", "slowed by", told, "words", words, "the machine was not sampled"))
 
 
 def _machine(answer: AnswerState, reason: str) -> tuple[Figure, ...]:

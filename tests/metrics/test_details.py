@@ -110,6 +110,23 @@ def test_readings_of_the_machine_are_told_in_the_units_that_their_names_say() ->
     assert found["machine.nvidia.gpu_0_percent"] == ("nvidia: gpu 0", "99 %")
 
 
+def test_what_the_machine_did_in_each_phase_and_what_slowed_it() -> None:
+    facts = [*stories.session_facts(), *stories.whole_answer()]
+    for at in range(500, 12_000, 500):
+        values = {"gpu_0_power_watts": 200.0, "gpu_0_percent": 90.0, "gpu_0_thermal_flag": float(at in (2000, 2500))}
+        facts.append(Sample(at_ns=ms(at), took_ns=1, probe="nvidia", values=values))
+    found = figures(sorted(facts, key=lambda fact: fact.at_ns))
+    told = {path.removeprefix("machine."): (figure.label, figure.words) for path, figure in found.items()}
+    assert told["phases.prefill.gpu_percent"] == ("reading: GPU", "90 %")
+    assert told["phases.decode.gpu_watts"] == ("writing: GPU power", "200 W")
+    assert told["phases.decode.gpu_joules"] == ("writing: GPU energy", "1,622 J")
+    assert told["joules_per_output_token"] == ("energy to write one", "13.5 J/token")
+    assert found["machine.vram_peak_bytes"].missing == "no GPU tells it"
+    assert told["throttles"] == ("slowed by", "heat (GPU 0) from 500 ms to 1.50 s")
+    silent = figures([*stories.session_facts(), *stories.whole_answer()])
+    assert silent["machine.throttles"].missing == silent["machine.vram_peak_bytes"].missing
+
+
 def test_a_counter_is_what_it_counted_and_a_flag_how_often_it_was_up() -> None:
     facts = [*stories.session_facts(), *stories.prompt_facts()]
     for at, joules, flag in ((2000, 5000.0, 0.0), (2500, 5100.0, 1.0), (3000, 5350.0, 1.0), (3500, 5400.0, 0.0)):
