@@ -118,7 +118,7 @@ def cards_of(state: SessionState) -> list[tuple[Device, Gpu | None]]:
     ready = state.engine.ready
     if ready is None:
         return []
-    now = matched(ready.devices, gpus_of(state.probes), os.environ.get("CUDA_VISIBLE_DEVICES"))
+    now = matched(ready.devices, gpus_of(state.probes), os.environ)
     return [(device, now[device.name]) for device in ready.devices if device.name in now]
 
 

@@ -45,15 +45,14 @@ def examine(backend: str = "homeai.engine.llamacpp") -> Report:
     known = gpus(look.probes)
     ready = test.ready
     devices = ready.devices if ready is not None else ()
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-    is_which = matched(devices, known, visible, os.environ.get("CUDA_DEVICE_ORDER") == "PCI_BUS_ID")
+    is_which = matched(devices, known, os.environ)
     model = checks.model(_room(_memory(look.probes)[1], devices))
     found = [
         *checks.packages({name: versions[name] for name in PACKAGES}),
         shadowed(),
         checks.settings(),
         *checks.engine(test),
-        checks.gpu(test, known, _silent(look.probes), visible),
+        checks.gpu(test, known, _silent(look.probes), os.environ.get("CUDA_VISIBLE_DEVICES")),
         checks.memory(*_memory(look.probes)),
         *([] if model is None else [model]),
         *checks.places({name: path for name, path in paths.items() if name not in ("python", "homeai")}),

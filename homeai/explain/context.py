@@ -108,7 +108,7 @@ class AnswerContext:
             if probe in GPU_PROBES
         }
         holding = {place.name for place in engine.devices if place.layers}
-        found = matched(ready.devices, gpus_of(read), None)
+        found = matched(ready.devices, gpus_of(read))
         return {name: gpu for name, gpu in found.items() if name in holding or not holding}
 
     # --- the wait -----------------------------------------------------------------------------------------------------

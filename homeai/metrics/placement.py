@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Literal
 
 from homeai.events import Device, EngineFacts, EngineReady, LoadEnded, Placement
@@ -102,7 +103,7 @@ def gpus(probes: Mapping[str, ProbeState]) -> tuple[Gpu, ...]:
 
 
 def matched(
-    devices: Sequence[Device], known: Sequence[Gpu], visible: str | None, by_bus: bool = False
+    devices: Sequence[Device], known: Sequence[Gpu], environ: Mapping[str, str] = MappingProxyType({})
 ) -> dict[str, Gpu | None]:
     """Say for each of the engine's GPUs, by its name there, which GPU of the probes it is; None where that is unsure.
 
@@ -112,9 +113,9 @@ def matched(
     Args:
         devices: What the engine sees.
         known: What the probes see.
-        visible: CUDA_VISIBLE_DEVICES; None where it is not set.
-        by_bus: CUDA_DEVICE_ORDER is PCI_BUS_ID.
+        environ: Where CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER are looked up.
     """
+    visible, by_bus = environ.get("CUDA_VISIBLE_DEVICES"), environ.get("CUDA_DEVICE_ORDER") == "PCI_BUS_ID"
     on_gpu = [device for device in devices if device.type in ("gpu", "igpu")]
     listed = [part.strip() for part in visible.split(",")] if visible else []
     found: dict[str, Gpu | None] = {}

@@ -48,8 +48,7 @@ class Watch:
         if load is None or ready is None or sample.at_ns - sample.took_ns <= load.at_ns:
             return ()
         known = gpus(state.probes)
-        by_bus = self._environ.get("CUDA_DEVICE_ORDER") == "PCI_BUS_ID"
-        places = matched(ready.devices, known, self._environ.get("CUDA_VISIBLE_DEVICES"), by_bus)
+        places = matched(ready.devices, known, self._environ)
         if not any(gpu is not None and gpu.probe == sample.probe for gpu in places.values()):
             return ()
         self._unconfirmed = None

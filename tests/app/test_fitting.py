@@ -100,6 +100,21 @@ def test_the_memory_of_cards_is_what_they_tell_now_and_what_is_given_back() -> N
     assert room.gpu_bytes == 6 * GIB
 
 
+def test_which_of_two_alike_is_meant_is_known_in_the_order_of_the_bus(monkeypatch: pytest.MonkeyPatch) -> None:
+    card = Device(name="CUDA0", description="Card", type="gpu", free_bytes=8 * GIB)
+    hello = EngineReady(at_ns=1, generation=1, pid=1, backend="x", build="y", devices=(card,))
+    labels = {f"gpu_{number}_pci": f"0000:0{number}:00.0" for number in (0, 1)}
+    values = {"gpu_0_memory_free_bytes": 1.0 * GIB, "gpu_1_memory_free_bytes": 2.0 * GIB}
+    now = Sample(at_ns=ms(1), took_ns=1, probe="nvidia", values=values, labels=labels)
+    state = fold_all([stories.SESSION, hello, memory(GIB), now])
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+    for order, free in (("FASTEST_FIRST", 8 * GIB), ("PCI_BUS_ID", 2 * GIB)):
+        monkeypatch.setenv("CUDA_DEVICE_ORDER", order)
+        room = room_in(state)
+        assert room is not None
+        assert room.gpu_bytes == free
+
+
 def test_what_is_set_aside_for_a_processors_own_graphics_is_not_all_that_they_may_use() -> None:
     own = Device(name="Vulkan0", description="780M", type="igpu", id="0000:01:00.0", free_bytes=12 * GIB)
     hello = EngineReady(at_ns=1, generation=1, pid=1, backend="x", build="y", devices=(own,))

@@ -137,7 +137,7 @@ def cuda(index: int, pci: str = "", description: str = "Fake RTX 4090") -> Devic
 
 
 def test_the_address_on_the_bus_is_sure() -> None:
-    assert matched([cuda(0, "0000:02:00.0"), cuda(1, "0000:01:00.0")], TWO, None) == {"CUDA0": TWO[1], "CUDA1": TWO[0]}
+    assert matched([cuda(0, "0000:02:00.0"), cuda(1, "0000:01:00.0")], TWO) == {"CUDA0": TWO[1], "CUDA1": TWO[0]}
 
 
 @pytest.mark.parametrize(
@@ -145,23 +145,25 @@ def test_the_address_on_the_bus_is_sure() -> None:
     [("GPU-33334444-b", TWO[1]), ("GPU-3333", TWO[1]), ("GPU-1111,GPU-3333", TWO[0])],
 )
 def test_an_id_in_cuda_visible_devices_is_sure(visible: str, expected: Gpu) -> None:
-    assert matched([cuda(0, description="?")], TWO, visible)["CUDA0"] == expected
+    assert matched([cuda(0, description="?")], TWO, {"CUDA_VISIBLE_DEVICES": visible})["CUDA0"] == expected
 
 
-@pytest.mark.parametrize(("visible", "by_bus", "expected"), [("1", True, 1), ("1,0", True, 1), ("0,1", True, 0)])
-def test_numbers_are_sure_in_the_order_of_the_bus_only(visible: str, by_bus: bool, expected: int) -> None:
-    assert matched([cuda(0)], TWINS, visible, by_bus)["CUDA0"] == TWINS[expected]
+@pytest.mark.parametrize(("visible", "expected"), [("1", 1), ("1,0", 1), ("0,1", 0)])
+def test_numbers_are_sure_in_the_order_of_the_bus_only(visible: str, expected: int) -> None:
+    environ = {"CUDA_VISIBLE_DEVICES": visible}
+    by_bus = {**environ, "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+    assert matched([cuda(0)], TWINS, by_bus)["CUDA0"] == TWINS[expected]
     # Of two alike neither the number nor the name says which one it is.
-    assert matched([cuda(0), cuda(1)], TWINS, visible)["CUDA0"] is None
+    assert matched([cuda(0), cuda(1)], TWINS, environ)["CUDA0"] is None
 
 
 def test_a_name_that_only_one_has_is_sure() -> None:
-    assert matched([cuda(0)], TWO, "1")["CUDA0"] == TWO[1]
+    assert matched([cuda(0)], TWO, {"CUDA_VISIBLE_DEVICES": "1"})["CUDA0"] == TWO[1]
 
 
 def test_no_gpu_no_match() -> None:
-    assert matched([CPU], TWO, "") == {}
-    assert matched([cuda(0)], (), None) == {"CUDA0": None}
+    assert matched([CPU], TWO, {"CUDA_VISIBLE_DEVICES": ""}) == {}
+    assert matched([cuda(0)], ()) == {"CUDA0": None}
 
 
 def test_gpus_of_the_newest_samples_without_lost_ones() -> None:
@@ -215,7 +217,7 @@ def test_a_gpu_without_memory_of_its_own_or_that_is_not_known_for_sure_is_not_ju
 def test_the_memory_set_aside_for_a_processors_own_graphics_is_not_judged() -> None:
     own = Device(name="Vulkan0", description="Radeon 780M", type="igpu", id="0000:a1:00.0")
     aside = Gpu("amd", 0, pci="0000:a1:00.0", total_bytes=512.0 * MIB, used_bytes=500.0 * MIB, free_bytes=12.0 * MIB)
-    places = matched((own, CPU), (aside,), None)
+    places = matched((own, CPU), (aside,))
     put = replace(ALL_ON_GPU, name="Vulkan0")
     assert places["Vulkan0"] is not None
     assert memory_findings(load(put, REST), places, {("amd", 0): 400.0 * MIB}) == ()
