@@ -54,6 +54,9 @@ class Hearing:
                 self._told.add((fact.code, fact.message))
                 if fact.code == "model_kept":
                     app.choosing.told_kept()
+                elif fact.code == "recorded_again":
+                    # The next failure may have the same words.
+                    self._told = {told for told in self._told if told[0] != "record_failed"}
                 chat = app.desk.of_answer(fact.answer_id) or app.desk.current
                 app.chat_screen.talk(chat.number).remark(f"{fact.message} {fact.help}".strip())
             case EngineEnded() if fact.fault is not None:

@@ -9,19 +9,28 @@ from typing import Literal
 
 from homeai import units
 from homeai.journal.entries import Entry
+from homeai.metrics.state import SessionState
 from widgets.session_rows import SessionRow, when
 
 RECORDING = {
     "full": "your chats are recorded",
     "no-text": "only figures are recorded, no words",
     "off": "nothing is recorded now",
+    "stopped": "the open chats are no longer recorded",
 }
+"""What is said of it, by setting; `stopped` where the disk takes nothing."""
 _EMPTY = {
     "full": "What you ask from now on is kept here, on this machine only: to be found, gone on with and compared.",
     "no-text": 'The figures of what you ask will be kept here, without words. record = "full" in the settings keeps'
     " both.",
     "off": 'Nothing is recorded: record = "full" in the settings, or leaving --no-record away, changes that.',
 }
+
+
+def is_recording_stopped(state: SessionState) -> bool:
+    """Whether the disk takes nothing of this session now."""
+    codes = [notice.code for notice in state.notices if notice.code in ("record_failed", "recorded_again")]
+    return codes[-1:] == ["record_failed"]
 
 
 def empty_words(record: Literal["full", "no-text", "off"]) -> list[str]:
@@ -63,12 +72,6 @@ def _row(entry: Entry, snippet: str, now: datetime, current: str | None) -> Sess
         current=entry.id == current,
         snippet=snippet,
     )
-
-
-def _note(entry: Entry, current: str | None) -> str:
-    if entry.id == current:
-        return "open now"
-    return "damaged" if entry.damage else "interrupted" if entry.interrupted else ""
 
 
 def about(entry: Entry, snippet: str, now: datetime) -> list[str]:

@@ -32,6 +32,9 @@ WAITING_MOST = 100_000
 HELD_MOST = 2_000
 """Facts kept of a session in which nothing was asked yet; beyond that, progress and readings are left out."""
 
+RETRY_S = 5.0
+"""How long after a failure the disk is tried again: somebody may have made room."""
+
 CLOSE_PATIENCE_S = 2.0
 """How long the end of the program may wait for the disk; the system writes the rest when it can."""
 
@@ -47,12 +50,13 @@ class Journal:
 
     The file of a new session is made at its first question, and that of an earlier one is added to at the first of the
     new sitting: without any, nothing is left. What happens to the disk never reaches the session: when a write fails,
-    recording ends, and what was written before stays whole.
+    what was written before stays whole, and the rest waits in memory until the disk takes it or the session ends.
 
     Args:
         folder: Where new records go, in a folder for each month; both are made when needed, for the user alone.
         record: `no-text` leaves the words out, see `homeai.journal.words`.
-        on_trouble: Told once, on a thread of the journal's own, when recording had to end.
+        on_trouble: Told on a thread of the journal's own when recording had to stop, `record_failed`, and when it could
+            go on, `recorded_again`.
     """
 
     def __init__(
@@ -66,7 +70,7 @@ class Journal:
         self._pending: list[AnyFact] = []
         self._held: list[AnyFact] | None = []
         """What came before the first question; None once there is a file."""
-        self._closing = self._broken = False
+        self._closing = self._broken = self._failing = self._is_last_try = False
         self._descriptor: int | None = None
         self._path: Path | None = None
         self._writer: threading.Thread | None = None
@@ -151,16 +155,14 @@ class Journal:
     def _write_all(self) -> None:
         try:
             while facts := self._next():
-                if self._descriptor is None:
-                    self._create(facts)
-                assert self._descriptor is not None
-                if self._disk is None:
-                    self._disk = _Disk(self._descriptor, self._path, self._give_up)
-                append(self._descriptor, b"".join(self._line(fact) for fact in facts))
-                if any(isinstance(fact, Ended | Renamed) for fact in facts):
-                    self._disk.sync()
-        except OSError as problem:
-            self._give_up(_reason(problem))
+                try:
+                    self._write(facts)
+                except OSError as problem:
+                    self._tell_failing(_reason(problem))
+                    if self._is_last_try:
+                        break
+                else:
+                    self._tell_mended()
         except Exception as problem:  # noqa: BLE001 - whatever it is, it must be told and must not end the session
             self._give_up(f"{type(problem).__name__}: {problem}")
         if self._disk is not None:
@@ -169,12 +171,40 @@ class Journal:
             os.close(self._descriptor)
 
     def _next(self) -> list[AnyFact]:
-        """Wait for facts; none at the end."""
+        """Wait for facts, and after a failure for the time of another try; none at the end."""
         with self._changed:
+            if self._failing:
+                self._changed.wait_for(lambda: self._closing or self._broken, RETRY_S)
             while not self._pending and not self._closing and not self._broken:
                 self._changed.wait()
+            self._is_last_try = self._closing
             facts, self._pending = self._pending, []
         return facts
+
+    def _write(self, facts: list[AnyFact]) -> None:
+        """Write facts; those that the disk did not take come first in the next try. Raises OSError."""
+        written = 0
+        try:
+            if self._descriptor is None:
+                self._create(facts)
+            assert self._descriptor is not None
+            if self._disk is None:
+                self._disk = _Disk(self._descriptor, self._path, self._give_up)
+            lines = [self._line(fact) for fact in facts]
+            size = os.fstat(self._descriptor).st_size
+            try:
+                append(self._descriptor, b"".join(lines))
+            except OSError:
+                written = _whole(lines, os.fstat(self._descriptor).st_size - size)
+                raise
+            written = len(lines)
+        except OSError:
+            with self._changed:
+                self._pending[:0] = [] if self._broken else facts[written:]
+            raise
+        finally:
+            if self._disk is not None and any(isinstance(fact, Ended | Renamed) for fact in facts[:written]):
+                self._disk.sync()
 
     def _create(self, facts: list[AnyFact]) -> None:
         started = next((fact for fact in facts if isinstance(fact, SessionStarted)), None)
@@ -191,20 +221,32 @@ class Journal:
             fact = _finite(fact)
         return encode(fact)
 
+    def _tell_failing(self, reason: str) -> None:
+        if self._failing or self._broken:
+            return
+        self._failing = True
+        self._tell(f"This session is no longer recorded: {reason}.", "the chat goes on, and writing is tried again.")
+
+    def _tell_mended(self) -> None:
+        if not self._failing:
+            return
+        self._failing = False
+        self._on_trouble(
+            Fault(code="recorded_again", message="This session is recorded again, with all that was said meanwhile.")
+        )
+
     def _give_up(self, reason: str) -> None:
         with self._changed:
             if self._broken:
                 return
             self._broken = True
             self._pending.clear()
+            self._changed.notify()
+        self._tell(f"This session is no longer recorded: {reason}.", "the chat goes on.")
+
+    def _tell(self, message: str, then: str) -> None:
         kept = "What was recorded before is kept" if self._path is not None else "Nothing of it was recorded"
-        self._on_trouble(
-            Fault(
-                code="record_failed",
-                message=f"This session is no longer recorded: {reason}.",
-                help=f"{kept}; the chat goes on.",
-            )
-        )
+        self._on_trouble(Fault(code="record_failed", message=message, help=f"{kept}; {then}"))
 
 
 class _Disk:
@@ -261,6 +303,15 @@ def append(descriptor: int, lines: bytes) -> None:
         with suppress(OSError):
             os.ftruncate(descriptor, os.fstat(descriptor).st_size - torn_bytes)
         raise
+
+
+def _whole(lines: list[bytes], size: int) -> int:
+    """How many of these lines have room in so many bytes."""
+    for number, line in enumerate(lines):
+        size -= len(line)
+        if size < 0:
+            return number
+    return len(lines)
 
 
 def opened(path: Path, *, new: bool = False, tries: int = _LOCK_TRIES) -> int:

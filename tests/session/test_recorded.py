@@ -115,7 +115,7 @@ def test_a_disk_that_fails_is_a_notice_and_no_hindrance(record: Record, tmp_path
     asked(session, "Still there?")
     notice = told.wait_for(Notice, lambda fact: fact.code == "record_failed")
     assert notice.message.startswith("This session is no longer recorded: ")
-    assert notice.help == "Nothing of it was recorded; the chat goes on."
+    assert notice.help == "Nothing of it was recorded; the chat goes on, and writing is tried again."
     session.close()
     assert len(told.of(Ended)) == 2
     assert "".join(fact.text for fact in told.of(Text))
