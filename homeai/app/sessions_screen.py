@@ -16,7 +16,7 @@ from homeai.app.commands import Keys
 from homeai.app.exporting import format_names, write_out
 from homeai.app.librarian import Librarian, Records
 from homeai.app.list_screen import ListScreen, wrapped
-from homeai.app.session_rows import RECORDING, about, empty_words, rows_of
+from homeai.app.session_rows import RECORDING, about, empty_words, is_recording_stopped, rows_of
 from homeai.errors import HomeaiError
 from homeai.journal.entries import Entry
 from homeai.places import at_home
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 SEARCH_AFTER_S = 0.15
 """After the last key, what was said is searched: a search of 1,000 sessions takes as long as two keys."""
+SESSIONS_MOST = 10_000
+"""Sessions that a search finds."""
 TICK_S = 0.2
 _FIND = "type words of a title, or of what was said"
 
@@ -123,12 +125,11 @@ class SessionsScreen(ListScreen):
             if isinstance(found, HomeaiError):
                 self._say_error(found)
             elif text == self._typed.strip():
-                self._hits = {}
-                for hit in found:
-                    self._hits.setdefault(hit.entry.path, hit.snippet)
+                self._hits = {hit.entry.path: hit.snippet for hit in found}
                 self._draw()
 
-        self._librarian.ask(lambda library: library.search(text), take)
+        # One place of each: 200 in the newest session would hide all others.
+        self._librarian.ask(lambda library: library.search(text, most=SESSIONS_MOST, one_each=True), take)
 
     @property
     def _box(self) -> LineBox:
@@ -172,7 +173,7 @@ class SessionsScreen(ListScreen):
 
     def _open(self, entry: Entry) -> None:
         running = len(self.app.desk.live)
-        unsaved = self._records.record == "off" and any(not chat.is_blank for chat in self.app.desk)
+        unsaved = self._recording in ("off", "stopped") and any(not chat.is_blank for chat in self.app.desk)
         if self._is_current(entry):
             self._say("This session is the one that is open.")
         elif (running or unsaved) and self._sure != ("open", entry.path):
@@ -306,10 +307,16 @@ class SessionsScreen(ListScreen):
         self._show_about(self._about(now, width))
         self._show_keys(*self._usable_keys())
 
+    @property
+    def _recording(self) -> str:
+        """What is recorded of the session that is open, a key of `RECORDING`."""
+        session = self.app.session
+        return "stopped" if session is not None and is_recording_stopped(session.state) else self._records.record
+
     def _count(self, fitting: int) -> str:
         total = len(self._entries or ())
         count = f"{units.count(fitting)} of {units.count(total)}" if fitting < total else units.count(total)
-        return f"{count} session{'' if total == 1 else 's'} · {RECORDING[self._records.record]}"
+        return f"{count} session{'' if total == 1 else 's'} · {RECORDING[self._recording]}"
 
     def _empty_words(self) -> list[str]:
         if self._entries is None:

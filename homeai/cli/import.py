@@ -39,7 +39,7 @@ def parser() -> Parser:
 def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:  # noqa: ARG001 - what every command takes
     """Take the file in and print where its record is now."""
     from homeai.cli.signals import Signals
-    from homeai.journal.library import SHORT_ID, Library
+    from homeai.journal.library import Library
     from homeai.places import cache_dir, data_dir
 
     with Signals(), Library(data_dir(), cache_dir(), progress=reading_progress()) as library:
@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:  # noqa: ARG0
         say(f"homeai: {taken.left_out:,} records of a later version of homeai were left out.")
     if entry is not None:
         answers = f"{entry.answers:,} {'answer' if entry.answers == 1 else 'answers'}"
-        say(f'homeai: Took in session {entry.id[:SHORT_ID]} "{entry.title}", {answers}.')
+        say(f"homeai: Took in session {entry.name}, {answers}.")
     write(f"{taken.path}\n")
     return 0
 
@@ -66,4 +66,4 @@ def _taken(file: str, library: Library) -> Taken:
         spooled = Path(folder) / "standard input"
         with spooled.open("wb") as copy:
             shutil.copyfileobj(sys.stdin.buffer, copy)
-        return take(spooled, library)
+        return take(spooled, library, "Standard input")

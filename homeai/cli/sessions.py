@@ -21,8 +21,8 @@ SUMMARY = "lists, shows, searches, renames and deletes the recorded sessions"
 
 ACTIONS = {
     "list": "all sessions, the newest first; what homeai sessions does",
-    "show NAME": "what was said in one, with the figures of each answer",
-    "search WORDS": "where all these words were said together",
+    "show NAME[:ANSWER]": "what was said in one, with the figures of each answer; or one answer",
+    "search WORDS": "where all these words were said together, or given as a title",
     "rename NAME TITLE": "give one a title",
     "delete NAME": "delete one, after asking",
 }
@@ -77,12 +77,15 @@ def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:  # noqa: ARG0
             case "list":
                 _list(library, as_json=arguments.json)
             case "show":
-                _show(library.read(library.find(words[0])), as_json=arguments.json)
+                entry, number = library.find_answer(words[0])
+                _show(library.read(entry), number, as_json=arguments.json)
             case "search":
                 _search(library.search(" ".join(words)), as_json=arguments.json)
             case "rename":
                 entry = library.find(words[0])
-                say(f'homeai: Session {_short(entry)} is now called "{library.rename(entry, " ".join(words[1:]))}".')
+                title = library.rename(entry, " ".join(words[1:]))
+                called = f'now called "{title}"' if title else "called by its first words again"
+                say(f"homeai: Session {entry.short_id} is {called}.")
             case "delete":
                 _delete(library, library.find(words[0]), asks=not arguments.yes)
     return 0
@@ -111,13 +114,14 @@ def _list(library: Library, *, as_json: bool) -> None:
 
 def _table(entries: list[Entry]) -> str:
     from homeai.cli.table import table
+    from homeai.metrics.title import title_shown
     from homeai.units import MISSING, count, significant, size, span
 
     rows = [
         (
-            _short(entry),
+            entry.short_id,
             _date(entry.last_at),
-            entry.title or "(no words)",
+            title_shown(entry.title) or "(no words)",
             entry.model or MISSING,
             count(entry.answers),
             span(entry.ttft_ns),
@@ -136,25 +140,28 @@ def _remark(entry: Entry) -> str:
     return ", ".join(remark for remark in remarks if remark)
 
 
-def _show(session: Recorded, *, as_json: bool) -> None:
+def _show(session: Recorded, number: int | None, *, as_json: bool) -> None:
     from homeai.explain.contract import explained_contract
+    from homeai.journal.entries import answer_of
     from homeai.metrics.talks import talks
 
     entry, state = session.entry, session.state
+    wanted = state.answers if number is None else {answer_of(state, number): state.answers[number]}
     if entry.damage:
         say(f"homeai: {entry.damage}")
     if entry.is_newer:
         say("homeai: A later version of homeai wrote this session: some of it may be missing here.")
     if as_json:
         answers = [
-            _asked(answer) | {"answer": explained_contract(state, answer_id)}
-            for answer_id, answer in state.answers.items()
+            _asked(answer) | {"answer": explained_contract(state, answer_id)} for answer_id, answer in wanted.items()
         ]
         write(json.dumps({"schema": 1, "session": _object(entry), "answers": answers}, allow_nan=False) + "\n")
         return
-    write(f"{entry.title or '(no words)'}\n{_short(entry)} · {_date(entry.started_at)} · {entry.model or 'no model'}\n")
+    write(
+        f"{entry.title or '(no words)'}\n{entry.short_id} · {_date(entry.started_at)} · {entry.model or 'no model'}\n"
+    )
     replaced = {answer_id for talk in talks(state) for answer_id in talk.replaced_ids}
-    for answer in state.answers.values():
+    for answer in wanted.values():
         write(_told(answer, several=entry.chats > 1, is_replaced=answer.answer_id in replaced))
 
 
@@ -196,20 +203,23 @@ def _search(hits: list[Hit], *, as_json: bool) -> None:
         write(json.dumps(found) + "\n")
     elif hits:
         from homeai.cli.table import table
+        from homeai.journal.library import HITS_MOST
 
-        who = {"user": "you", "assistant": "model"}
-        rows = [(_short(hit.entry), _date(hit.entry.last_at), who[hit.who], hit.snippet) for hit in hits]
+        who = {"user": "you", "assistant": "model", "title": "title"}
+        rows = [(hit.entry.short_id, _date(hit.entry.last_at), who[hit.who], hit.snippet) for hit in hits]
         write(table(("id", "date", "who", "what"), rows))
+        if len(hits) == HITS_MOST:
+            say(f"homeai: These are the newest {HITS_MOST} places; more words find fewer.")
     else:
         say("homeai: Nothing of the kind was said.")
 
 
 def _delete(library: Library, entry: Entry, *, asks: bool) -> None:
-    what = f'session {_short(entry)} "{entry.title}" of {_date(entry.last_at)}'
+    what = f"session {entry.name} of {_date(entry.last_at)}"
     if asks:
         if not sys.stdin.isatty():
             raise UsageError(f"Nobody can be asked whether to delete {what}.", code="usage", help="--yes deletes it.")
-        say(f"Delete {what}, {entry.answers} answers, for good? [y/N] ", end="")
+        say(f"Delete {what}, {entry.answers} answer{'' if entry.answers == 1 else 's'}, for good? [y/N] ", end="")
         if sys.stdin.readline().strip().lower() not in ("y", "yes"):
             say("homeai: Nothing was deleted.")
             return
@@ -236,12 +246,6 @@ def _object(entry: Entry) -> dict[str, Any]:
         "damage": entry.damage or None,
         "path": str(entry.path),
     }
-
-
-def _short(entry: Entry) -> str:
-    from homeai.journal.library import SHORT_ID
-
-    return entry.id[:SHORT_ID]
 
 
 def _date(told: str | None) -> str:

@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:  # noqa: ARG0
     """Print the explanation of one answer."""
     from homeai.explain.contract import explained_contract
     from homeai.explain.explanation import explain
-    from homeai.explain.text import as_text, expected_lines, words_lines
+    from homeai.explain.text import as_text, cost_lines, expected_lines, words_lines
     from homeai.journal.entries import answer_of
     from homeai.journal.library import Library
     from homeai.metrics.best import share_words
@@ -59,8 +59,9 @@ def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:  # noqa: ARG0
     answer, text = state.answers[answer_id], as_text(explain(state, answer_id))
     expected = "\n".join(["Expected before it began", *(f"  {line}" for line in expected_lines(answer))])
     words = "\n".join(["The words", *(f"  {line}" for line in words_lines())])
+    costs = "\n".join(cost_lines(answer))
     share = "" if answer.load is None else share_words(answer, state.ceilings.get(answer.load.ended.model.path))
-    told = (text, expected, share, words) if text else ("Nothing was recorded that could explain it.",)
+    told = (text, expected, costs, share, words) if text else ("Nothing was recorded that could explain it.",)
     parts = (which(entry, list(state.answers), answer_id), *told)
     write(wrapped("\n\n".join(part for part in parts if part)))
     return 0
@@ -68,12 +69,12 @@ def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:  # noqa: ARG0
 
 def which(entry: Entry, answers: list[int], answer_id: int, question: str = "") -> str:
     """An answer in words: `Answer 2 of 3, session 9f86d081 "On the sky"`; its question in the title's place."""
-    from homeai.journal.library import SHORT_ID
-
     last = ", the last one" if answer_id == max(answers) and len(answers) > 1 else ""
     named = question or entry.title
     title = f' "{named}"' if named else ""
-    return f"Answer {answer_id} of {len(answers)}{last}, session {entry.id[:SHORT_ID]}{title}"
+    # Of a session that was taken in without its other answers, or lost some, no number tells how many there were.
+    of = f" of {len(answers)}" if max(answers) == len(answers) else ""
+    return f"Answer {answer_id}{of}{last}, session {entry.short_id}{title}"
 
 
 def wrapped(text: str) -> str:

@@ -19,11 +19,8 @@ def save(session: Recorded, format_id: str, folder: Path, options: Options = _PL
         UsageError: There is no such format, or it has no rows for tokens.
         HomeaiError: The file could not be written, or the record not be read; nothing is left of the file.
     """
-    # Not at the top: it brings SQLite.
-    from homeai.journal.library import SHORT_ID
-
     pieces = export(session, format_id, options)
     title = title_of_export(session, options)
     suffix = f".{format_id}" if options.answer_id is None else f", answer {options.answer_id}.{format_id}"
-    name = file_name(title, suffix, f"session-{file_name(session.entry.id[:SHORT_ID], '', 'unknown')}")
+    name = file_name(title, suffix, f"session-{file_name(session.entry.short_id, '', 'unknown')}")
     return write_new(folder / name, pieces)

@@ -10,7 +10,7 @@ from pathlib import Path
 from homeai.errors import HomeaiError, UsageError
 from homeai.events import SessionStarted, Submitted
 from homeai.export.writing import write_new
-from homeai.journal.library import SHORT_ID, Library
+from homeai.journal.library import Library
 from homeai.journal.naming import file_name
 from homeai.journal.reader import Reading, read
 from homeai.jsonline import encode
@@ -32,10 +32,11 @@ class Taken:
     """Facts of kinds that only a later version knows, and that a damaged file lost for it."""
 
 
-def take(path: Path, library: Library) -> Taken:
+def take(path: Path, library: Library, called: str | None = None) -> Taken:
     """Put the session of a file into the library, under its own id.
 
-    A whole file is taken as it is, byte for byte; of a damaged one, all whole records are.
+    A whole file is taken as it is, byte for byte; of a damaged one, all whole records are. Messages name it by its path
+    or as it is `called`.
 
     Raises:
         UsageError: `no_record`: there is nothing in the file that a session consists of; `several_sessions`; or
@@ -56,19 +57,21 @@ def take(path: Path, library: Library) -> Taken:
             answers.add(fact.answer_id)
     if not facts or (begun is None and not answers):
         raise UsageError(
-            f"{path} holds no session.",
+            f"{called or path} holds no session.",
             code="no_record",
             help="homeai import takes what homeai export --format jsonl writes.",
         )
     if len(sessions) > 1:
-        raise UsageError(f"{path} holds {len(sessions)} sessions.", code="several_sessions", help="One file, one each.")
+        raise UsageError(
+            f"{called or path} holds {len(sessions)} sessions.", code="several_sessions", help="One file, one each."
+        )
     session = begun.session if begun is not None else None
     for entry in library.sessions():
         if entry.id == session:
             raise UsageError(
-                f'Session {entry.id[:SHORT_ID]} "{entry.title}" is here already.',
+                f"Session {entry.name} is here already.",
                 code="session_exists",
-                help=f"homeai sessions delete {entry.id[:SHORT_ID]} makes room for it.",
+                help=f"homeai sessions delete {entry.short_id} makes room for it.",
             )
     place = library.folder / file_name(begun)
     try:

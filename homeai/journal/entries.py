@@ -16,8 +16,10 @@ from homeai.metrics.quantities import metrics
 from homeai.metrics.state import AnswerState, SessionState
 from homeai.metrics.title import title_of
 
-Who = Literal["user", "assistant"]
+Who = Literal["user", "assistant", "title"]
 
+SHORT_ID = 8
+"""Characters of an id that are shown; any beginning that fits one session alone is understood."""
 _SOME_ANSWERS = 5
 """So many numbers are told one by one."""
 
@@ -51,12 +53,23 @@ class Entry:
     is_newer: bool
     """A later version of homeai wrote some of it."""
 
+    @property
+    def short_id(self) -> str:
+        """What is shown of its id."""
+        return self.id[:SHORT_ID]
+
+    @property
+    def name(self) -> str:
+        """How sentences name it, so that it can be found again: `9f86d081 "On the sky"`."""
+        return f'{self.short_id} "{self.title}"' if self.title else self.short_id
+
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """One question or answer, to be searched."""
+    """One question or answer, or a title that the user gave, to be searched."""
 
-    answer_id: int
+    answer_id: int | None
+    """None of a title."""
     who: Who
     text: str
 
@@ -85,8 +98,8 @@ def recorded(path: Path, *, is_in_use: bool = False) -> Recorded:
 
 
 def said_in(state: SessionState) -> list[Said]:
-    """All that was asked and answered, in order; what has no words is left out."""
-    found = []
+    """The title that the user gave, and all that was asked and answered, in order; what has no words is left out."""
+    found = [Said(None, "title", state.title or "")]
     for answer in state.answers.values():
         if answer.submitted is not None:
             found.append(Said(answer.answer_id, "user", answer.submitted.prompt))

@@ -21,7 +21,7 @@ from homeai.errors import HomeaiError
 from homeai.journal.entries import Entry, Recorded, Said, Who, said_in
 from homeai.journal.naming import records
 
-VERSION = 1
+VERSION = 2
 """Of the tables: an index of another version is made anew."""
 
 _LOCKED_S = 10.0
@@ -41,7 +41,7 @@ _WITHOUT_SPACES = re.compile(r"([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\
 T = TypeVar("T")
 Read = Callable[[Path], Recorded]
 Progress = Callable[[int, int], None]
-Found = tuple[Path, int, Who, str]
+Found = tuple[Path, int | None, Who, str]
 """A record, the answer, who said it, and all of what was said."""
 
 
@@ -73,12 +73,15 @@ class Index:
         """What is known of all sessions, after a look at those that changed; `progress` is told of each read."""
         return self._mended(lambda database: self._entries(database, progress))
 
-    def search(self, text: str, most: int) -> list[Found]:
-        """Where all these words (or beginnings of words) were said together, as of the last `entries`."""
+    def search(self, text: str, most: int, *, one_each: bool = False) -> list[Found]:
+        """Where all these words (or beginnings of words) were said together, as of the last `entries`.
+
+        With `one_each` only the last place in each session.
+        """
         phrases = [phrase for word in text.split() if (phrase := _phrase(word))]
         if not phrases:
             return []
-        return self._mended(lambda database: self._search(database, phrases, most))
+        return self._mended(lambda database: self._search(database, phrases, most, one_each))
 
     def scrub(self) -> None:
         """Keep nothing of sessions that are gone, not even single words: the search drops those only when it tidies."""
@@ -203,21 +206,19 @@ class Index:
 
     # --- the search ---------------------------------------------------------------------------------------------------
 
-    def _search(self, database: sqlite3.Connection, phrases: list[str], most: int) -> list[Found]:
+    def _search(self, database: sqlite3.Connection, phrases: list[str], most: int, one_each: bool) -> list[Found]:
         if self._has_words:
-            asked = " ".join(f'"{phrase}"*' for phrase in phrases)
-            rows = database.execute(
-                "SELECT path, answer_id, who, text FROM said WHERE id IN (SELECT rowid FROM words WHERE words MATCH ?)"
-                " ORDER BY path DESC, id DESC LIMIT ?",
-                (asked, most),
-            )
+            fits = "id IN (SELECT rowid FROM words WHERE words MATCH ?)"
+            asked = [" ".join(f'"{phrase}"*' for phrase in phrases)]
         else:
-            alike = " AND ".join(["text LIKE ?"] * len(phrases))
-            likes = [f"%{phrase.replace(' ', '%')}%" for phrase in phrases]
-            rows = database.execute(
-                f"SELECT path, answer_id, who, text FROM said WHERE {alike} ORDER BY path DESC, id DESC LIMIT ?",
-                (*likes, most),
-            )
+            fits = " AND ".join(["text LIKE ?"] * len(phrases))
+            asked = [f"%{phrase.replace(' ', '%')}%" for phrase in phrases]
+        if one_each:
+            fits = f"id IN (SELECT max(id) FROM said WHERE {fits} GROUP BY path)"
+        rows = database.execute(
+            f"SELECT path, answer_id, who, text FROM said WHERE {fits} ORDER BY path DESC, id DESC LIMIT ?",
+            (*asked, most),
+        )
         return [(self._folder / path, answer_id, who, text) for path, answer_id, who, text in rows.fetchall()]
 
 

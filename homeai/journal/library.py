@@ -28,10 +28,10 @@ from homeai.jsonline import encode
 from homeai.metrics.title import given_title
 
 LAST = "last"
-SHORT_ID = 8
-"""Characters of an id that are shown; any beginning that fits one session alone is understood."""
 SNIPPET = 60
 """Characters shown on either side of a word that was found."""
+HITS_MOST = 200
+"""Places that a search tells, if not asked for more."""
 _SOME = 5
 
 
@@ -40,7 +40,8 @@ class Hit:
     """A place where the words of a search were said."""
 
     entry: Entry
-    answer_id: int
+    answer_id: int | None
+    """None of a title."""
     who: Who
     snippet: str
     """One line around the first of the words."""
@@ -136,12 +137,15 @@ class Library:
             return self.find(name), None  # a title may end so, too
         return self.find(session), int(number)
 
-    def search(self, text: str, *, most: int = 200) -> list[Hit]:
-        """Where all these words were said, the newest session first; the beginning of a word is enough."""
+    def search(self, text: str, *, most: int = HITS_MOST, one_each: bool = False) -> list[Hit]:
+        """Where all these words were said, the newest session first; the beginning of a word is enough.
+
+        A title that the user gave counts as said. With `one_each` only the last place in each session.
+        """
         by_path = {entry.path: entry for entry in self.sessions()}
         hits = [
             Hit(by_path[path], answer_id, who, _snippet(said, text))
-            for path, answer_id, who, said in self._index.search(text, most)
+            for path, answer_id, who, said in self._index.search(text, most, one_each=one_each)
             if path in by_path
         ]
         return sorted(hits, key=lambda hit: _newness(hit.entry), reverse=True)
@@ -204,7 +208,7 @@ def _newness(entry: Entry) -> tuple[float, str]:
 
 
 def _several(name: str, found: list[Entry]) -> UsageError:
-    shown = [f'{entry.id[:SHORT_ID]} "{entry.title}"' for entry in found[:_SOME]]
+    shown = [entry.name for entry in found[:_SOME]]
     more = f" and {len(found) - _SOME} more" if len(found) > _SOME else ""
     return UsageError(
         f'"{name}" fits {len(found)} sessions: {", ".join(shown)}{more}.',

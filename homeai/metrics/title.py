@@ -14,8 +14,13 @@ def title_of(question: str) -> str:
     words = question[: 8 * TITLE_CHARACTERS].split()
     title = " ".join(words[:TITLE_WORDS])
     if len(title) > TITLE_CHARACTERS:
-        return title[: TITLE_CHARACTERS - 1].rstrip() + "…"
+        return title_shown(title)
     return title + ("…" if len(words) > TITLE_WORDS else "")
+
+
+def title_shown(title: str) -> str:
+    """A title for a table: one that the user gave can be longer than a line."""
+    return title if len(title) <= TITLE_CHARACTERS else title[: TITLE_CHARACTERS - 1].rstrip() + "…"
 
 
 def given_title(words: str) -> str:

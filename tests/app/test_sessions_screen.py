@@ -250,6 +250,25 @@ async def test_chats_that_are_not_recorded_are_not_lost_unasked(shelf: Shelf) ->
         assert shelf.reopened.paths == []
 
 
+async def test_a_full_disk_is_told_here_too_until_there_is_room_and_again_when_there_is_none(shelf: Shelf) -> None:
+    full = Notice(at_ns=1, code="record_failed", message="This session is no longer recorded: the disk is full.")
+    again = Notice(at_ns=2, code="recorded_again", message="It is recorded again.")
+    app = shelf.app()
+    async with app.run_test(size=SIZE) as pilot:
+        await ready(pilot)
+        for notices, words in (
+            ((full,), "the open chats are no longer recorded"),
+            ((again,), "your chats are recorded"),
+            ((full,), "the open chats are no longer recorded"),
+        ):
+            await play(pilot, *notices)
+            await listed(pilot)
+            assert f"3 sessions · {words}" in screen_text(pilot)
+            await pilot.press("escape")
+            await until(pilot, lambda: not isinstance(app.screen, SessionsScreen))
+        assert screen_text(pilot).count("This session is no longer recorded") == 2
+
+
 async def test_rename(shelf: Shelf) -> None:
     async with shelf.app().run_test(size=SIZE) as pilot:
         await ready(pilot)

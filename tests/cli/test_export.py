@@ -175,6 +175,12 @@ def test_a_session_goes_to_another_machine_and_back(asked: Homeai, tmp_path: Pat
     assert "is here already. homeai sessions delete" in again.err
 
 
+def test_what_is_no_session_is_named_as_it_was_given(homeai: Homeai, tmp_path: Path) -> None:
+    assert homeai.run("import", "-", stdin=b"{}").err.startswith("homeai: Standard input holds no session. ")
+    (tmp_path / "x.jsonl").write_text("{}")
+    assert homeai.run("import", str(tmp_path / "x.jsonl")).err.startswith(f"homeai: {tmp_path / 'x.jsonl'} holds no ")
+
+
 def test_a_damaged_file_is_taken_as_far_as_it_goes(homeai: Homeai, tmp_path: Path) -> None:
     path = kept(tmp_path, conversation([("Why?", "So.")])).entry.path
     path.write_bytes(path.read_bytes()[:-17])

@@ -181,6 +181,37 @@ def test_list_show_and_search(homeai: Homeai) -> None:
     assert homeai.run("sessions", "search", "nothing").err == "homeai: Nothing of the kind was said.\n"
 
 
+def test_one_answer_is_shown_by_the_number_that_why_export_and_compare_take(homeai: Homeai) -> None:
+    talk = b"first say=Alpha.\nsecond say=Beta.\n"
+    assert homeai.run("chat", "--plain", stdin=talk).status == 0
+    shown = homeai.run("sessions", "show", "last:2").out
+    assert "--- answer 2\n> second say=Beta.\n\nBeta.\n" in shown
+    assert "> first" not in shown
+    (only,) = homeai.run("sessions", "show", "last:2", "--json").object()["answers"]
+    assert only["answer"] == homeai.run("why", "last:2", "--json").object()
+    assert "has no answer 3. It has 1, 2." in homeai.run("sessions", "show", "last:3").err
+
+
+def test_an_answer_that_came_alone_keeps_its_number(homeai: Homeai, tmp_path: Path) -> None:
+    assert homeai.run("chat", "--plain", stdin=b"first say=Alpha.\nsecond say=Beta.\n").status == 0
+    alone = homeai.run("export", "last:2", "--format", "jsonl", "-o", "-").out
+    other = Homeai(tmp_path / "other")
+    assert other.run("import", "-", stdin=alone.encode()).status == 0
+    assert "--- answer 2\n" in other.run("sessions", "show", "last").out
+    assert other.run("why", "last").out.startswith("Answer 2, session ")
+
+
+def test_what_was_renamed_is_found_by_its_title(homeai: Homeai) -> None:
+    recorded(homeai, session("0a" * 8, "Why?"))
+    title = "Zanzibar " + "and more " * 20
+    assert homeai.run("sessions", "rename", "last", title).status == 0
+    (hit,) = json.loads(homeai.run("sessions", "search", "zanzi", "--json").out)
+    assert (hit["id"], hit["answer_id"], hit["who"]) == ("0a" * 8, None, "title")
+    assert "title  Zanzibar and more" in homeai.run("sessions", "search", "zanzibar").out
+    assert max(map(len, homeai.run("sessions").out.splitlines())) < 140, "a long title widens no table"
+    assert "called by its first words again" in homeai.run("sessions", "rename", "last", "").err
+
+
 def test_rename(homeai: Homeai) -> None:
     recorded(homeai, session("0a" * 8, "Why?"))
     done = homeai.run("sessions", "rename", "last", "On", "the sky")
@@ -215,8 +246,8 @@ def test_a_damaged_session_is_shown_with_one_sentence(homeai: Homeai) -> None:
     [
         (["shwo"], 'homeai sessions cannot "shwo". Did you mean "show"?'),
         (["frob"], "It can list, show, search, rename, delete."),
-        (["show"], "homeai sessions show takes NAME."),
-        (["show", "a", "b"], "homeai sessions show takes NAME."),
+        (["show"], "homeai sessions show takes NAME[:ANSWER]."),
+        (["show", "a", "b"], "homeai sessions show takes NAME[:ANSWER]."),
         (["search"], "homeai sessions search takes WORDS."),
         (["rename", "last"], "homeai sessions rename takes NAME TITLE."),
         (["list", "x"], "homeai sessions list takes nothing more."),

@@ -185,6 +185,28 @@ def test_words_are_found_where_all_were_said_together(three: Library, text: str,
     assert [hit.entry.id for hit in three.search(text)] == ids
 
 
+def test_a_title_that_the_user_gave_is_found_and_one_taken_back_is_not(three: Library) -> None:
+    (entry,) = (each for each in three.sessions() if each.id == "bbbb2222")
+    three.rename(entry, "Café Zanzibar")
+    for text in ("zanzi", "cafe zanzibar", "CAFÉ"):
+        (hit,) = three.search(text)
+        assert (hit.entry.id, hit.answer_id, hit.who, hit.snippet) == ("bbbb2222", None, "title", "Café Zanzibar")
+    three.rename(entry, "")
+    assert three.search("zanzibar") == []
+
+
+def test_many_places_in_one_session_hide_no_other(library: Library) -> None:
+    recorded(library, session("old", "a needle"))
+    facts = session("new", "needle", started_at=MORNING)
+    for answer_id in range(2, 9):
+        more = stories.whole_answer(answer_id)
+        facts += [replace(fact, prompt="needle") if isinstance(fact, Submitted) else fact for fact in more]
+    recorded(library, facts)
+    assert [hit.entry.id for hit in library.search("needle", most=5)] == ["new"] * 5
+    found = library.search("needle", most=5, one_each=True)
+    assert [(hit.entry.id, hit.answer_id) for hit in found] == [("new", 8), ("old", 1)]
+
+
 def test_it_searches_without_sqlites_own_search_as_well(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(index_module, "_WORDS", "CREATE VIRTUAL TABLE words USING no_such_module (text)")
     recorded(library, session("s", "Why is the sky blue?"))
