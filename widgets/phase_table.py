@@ -12,7 +12,7 @@ from homeai.metrics.phases import DOES_NOT_FIT
 from homeai.metrics.view import AnswerView, LoadView, PhaseRow, PromptView
 from homeai.targets import even
 from widgets import charts
-from widgets.figures import CACHE_WORDS, MUTED, STRONG, ago
+from widgets.figures import CACHE_WORDS, MUTED, STRONG, ago, queue_words
 
 LABEL = 13
 SPAN = 12
@@ -22,6 +22,9 @@ LONG_NOTE_FROM = 76
 """In a table this wide even the note of a long prompt with its rate fits."""
 TARGET = "┊"
 """The line of the target for the first token."""
+SLOWED = "▴"
+"""Below the time line, where heat or a limit slowed the machine."""
+_WARNING = "$warning"
 LINES = 14
 """Lines of the table, in every state."""
 
@@ -66,9 +69,11 @@ def phase_lines(view: AnswerView, width: int, first_token_ns: int | None = None)
             lines.append(Content.styled(f"{told.ljust(width - SPAN)}{'─' * SPAN}", MUTED))
         # What took less than a hundredth of the answer steps back, so that the eye finds what mattered.
         quiet = row.span_ns is None or 100 * row.span_ns < total_ns
-        lines.append(
-            _line(row, _note(row, view, note) if note else "", shape, quiet, row.running and row.name == view.phase)
-        )
+        words = _note(row, view, note) if note else ""
+        if row.name == "total" and words:
+            lines.append(_slowed_line(row, view, words, shape))
+            continue
+        lines.append(_line(row, words, shape, quiet, row.running and row.name == view.phase))
         if row.name == "tokenise":
             lines.append(_reused_line(view.prompt, shape))
     return lines
@@ -130,6 +135,23 @@ def _line(row: PhaseRow, note: str, shape: _Shape, quiet: bool, running: bool) -
     return Content.assemble(line, " ", span.pad_left(SPAN - span.cell_length))
 
 
+def _slowed_line(row: PhaseRow, view: AnswerView, words: str, shape: _Shape) -> Content:
+    """The total, with a mark below every cell of the time line in which a part of the machine was slowed."""
+    cells = [" "] * shape.bar
+    for span in view.slowed:
+        before, drawn = charts.stretch(
+            max(0, span.started_at_ns) / shape.whole_ns, span.ended_at_ns / shape.whole_ns, shape.bar
+        )
+        for at in range(before, min(shape.bar, before + len(drawn))):
+            cells[at] = SLOWED
+    note = Content.styled(words, _WARNING).truncate(shape.note, ellipsis=True)
+    marks = Content.styled("".join(cells), _WARNING)
+    label, told = Content.styled(row.label, STRONG), Content.styled(_span(row), STRONG)
+    line = Content.assemble(label.pad_right(LABEL - label.cell_length), marks, " ")
+    line += note.pad_left(shape.note - note.cell_length)
+    return Content.assemble(line, " ", told.pad_left(SPAN - told.cell_length))
+
+
 def _bar(row: PhaseRow, shape: _Shape) -> Content:
     if row.name == "total":
         return Content(" " * shape.bar)
@@ -152,6 +174,8 @@ def _note(row: PhaseRow, view: AnswerView, room: int) -> str:
             return _load_note(view.load, paid=bool(row.span_ns) or row.running)
         case "queue":
             return _queue_note(view)
+        case "total" if view.slowed:
+            return f"{SLOWED} slowed: {', '.join(dict.fromkeys(span.by for span in view.slowed))}"
         case "tokenise" if row.tokens is not None:
             return f"{units.count(row.tokens)} tok"
         case "prefill" | "decode" if row.tokens is not None:
@@ -175,9 +199,8 @@ def _load_note(load: LoadView, *, paid: bool) -> str:
 
 
 def _queue_note(view: AnswerView) -> str:
-    behind = len(view.queue_behind)
-    if behind:
-        return "for another answer" if behind == 1 else f"for {behind} other answers"
+    if view.queue_behind:
+        return f"for {queue_words(view)}"
     return "the engine is busy" if view.engine_at else ""
 
 

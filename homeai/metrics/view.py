@@ -22,6 +22,7 @@ from homeai.metrics.gaps import (
     summits,
 )
 from homeai.metrics.load_view import LoadView, load_of, load_view
+from homeai.metrics.machine_figures import SLOWED
 from homeai.metrics.ordered import Ordered
 from homeai.metrics.phases import Phase, PhaseName, current_phase, phases, reading_lost_at
 from homeai.metrics.quantities import (
@@ -61,6 +62,16 @@ class PhaseRow:
     """Of `prefill`: how many there are to evaluate."""
     rate_tps: float | None = None
     """Of `prefill` and `decode`, where there are enough tokens to tell."""
+
+
+@dataclass(frozen=True, slots=True)
+class SlowedSpan:
+    """A stretch in which a part of the machine that this answer needed was slowed down; offsets from the submit."""
+
+    by: str
+    """What slowed it, in words."""
+    started_at_ns: int
+    ended_at_ns: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +165,9 @@ class AnswerView:
     kept: int | None
     """Tokens of this chat that the engine kept in its cache at the end, for the next question; None if not told."""
     queue_behind: tuple[int, ...]
-    """Ids of the answers that it waits for, or waited for."""
+    """Ids of the answers that it waits for, as far as they have not ended; afterwards those that it waited for."""
+    queue_needs: int
+    """How many of those have to end before its turn: the engine computes several answers at once."""
     engine_at: tuple[int, ...]
     """Ids of the answers in whose step the engine is while this one waits for the step's end."""
     beside: tuple[int, ...]
@@ -165,6 +178,8 @@ class AnswerView:
     """Some iterations also served other answers: rates are wall rates."""
     wait_other_ns: int
     """Time so far in which the engine computed for others only, prefill and decode together."""
+    slowed: tuple[SlowedSpan, ...] = ()
+    """Of an ended answer, in the order of time."""
 
 
 __all__ = [
@@ -175,6 +190,7 @@ __all__ = [
     "LoadView",
     "PhaseRow",
     "PromptView",
+    "SlowedSpan",
     "load_view",
     "view",
 ]
@@ -199,7 +215,7 @@ def view(state: SessionState, answer_id: int, now_ns: int) -> AnswerView:
     current = current_phase(answer)
     used, others = context_own.context_used(answer), others_held(state, answer)
     size = answer.tokenised.context if answer.tokenised is not None else None
-    prompt = _prompt(answer)
+    prompt, behind = _prompt(answer), _behind(state, answer)
     return AnswerView(
         answer_id=answer_id,
         number=list(state.answers).index(answer_id) + 1,
@@ -229,7 +245,8 @@ def view(state: SessionState, answer_id: int, now_ns: int) -> AnswerView:
         context_size=size,
         context_fill=(used + others) / size if used is not None and size and size > 0 else None,
         kept=ended.context_used if ended is not None else None,
-        queue_behind=answer.queued.behind if answer.queued is not None else (),
+        queue_behind=behind,
+        queue_needs=max(0, len(behind) - _at_once(answer) + 1) if behind else 0,
         engine_at=_at_work(state, answer) if live and current == "queue" else (),
         beside=_at_work(state, answer) if live and answer.began is not None else (),
         load=load_of(state, answer, now_ns, paid=spans["load"].span.value not in (None, 0)),
@@ -237,7 +254,35 @@ def view(state: SessionState, answer_id: int, now_ns: int) -> AnswerView:
         wait_other_ns=answer.tokens.decode_parts.wait_other_ns
         + (0 if answer.prefill is None else answer.prefill.parts.wait_other_ns)
         + (0 if ended is None or ended.parts is None else ended.parts.wait_other_ns),
+        slowed=_slowed(answer),
     )
+
+
+def _slowed(answer: AnswerState) -> tuple[SlowedSpan, ...]:
+    submitted, load = answer.submitted, answer.load
+    if answer.use is None or submitted is None:
+        return ()
+    # A GPU that the engine does not use may be as hot as it likes.
+    on_gpu = load is not None and load.ended is not None and bool(load.ended.engine.layers_offloaded)
+    spans = [
+        SlowedSpan(SLOWED[each.cause], each.started_at_ns - submitted.at_ns, each.ended_at_ns - submitted.at_ns)
+        for each in answer.use.throttles
+        if on_gpu or each.gpu is None
+    ]
+    return tuple(sorted(spans, key=lambda span: span.started_at_ns))
+
+
+def _behind(state: SessionState, answer: AnswerState) -> tuple[int, ...]:
+    behind = answer.queued.behind if answer.queued is not None else ()
+    if answer.began is not None or answer.ended is not None:
+        return behind
+    gone = {each for each in behind if each in state.answers and state.answers[each].ended is not None}
+    return tuple(each for each in behind if each not in gone)
+
+
+def _at_once(answer: AnswerState) -> int:
+    """How many answers the engine computes at once."""
+    return 1 if answer.load is None else answer.load.ended.engine.sequences
 
 
 def _at_work(state: SessionState, answer: AnswerState) -> tuple[int, ...]:
