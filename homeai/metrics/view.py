@@ -263,7 +263,7 @@ def _slowed(answer: AnswerState) -> tuple[SlowedSpan, ...]:
     if answer.use is None or submitted is None:
         return ()
     # A GPU that the engine does not use may be as hot as it likes.
-    on_gpu = load is not None and load.ended is not None and bool(load.ended.engine.layers_offloaded)
+    on_gpu = load is not None and bool(load.ended.engine.layers_offloaded)
     spans = [
         SlowedSpan(SLOWED[each.cause], each.started_at_ns - submitted.at_ns, each.ended_at_ns - submitted.at_ns)
         for each in answer.use.throttles
