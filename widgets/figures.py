@@ -120,7 +120,7 @@ def doing_line(view: AnswerView, width: int, chats: Mapping[int, str] = _NO_CHAT
     elif view.live and view.phase == "prefill" and view.prompt is not None:
         ways = _reading(view.prompt)
     elif view.live and view.phase == "queue" and view.queue_behind:
-        ways = [f"waiting for {_others(view.queue_behind, chats)}"]
+        ways = [f"waiting for {queue_words(view, chats)}"]
     elif view.live and view.phase == "queue":
         ways = ["waiting for the engine"]
         if view.engine_at:
@@ -157,6 +157,12 @@ def _others(answer_ids: Sequence[int], chats: Mapping[int, str]) -> str:
     if len(answer_ids) == 1 and (title := chats.get(answer_ids[0])):
         return f"the answer in “{on_one_line(title)}”"
     return "another answer" if len(answer_ids) == 1 else f"{len(answer_ids)} other answers"
+
+
+def queue_words(view: AnswerView, chats: Mapping[int, str] = _NO_CHATS) -> str:
+    """What comes first: `another answer`, `1 of 4 other answers` where one of them has to end."""
+    needs = f"{view.queue_needs} of " if 0 < view.queue_needs < len(view.queue_behind) else ""
+    return f"{needs}{_others(view.queue_behind, chats)}"
 
 
 def _reading(prompt: PromptView) -> list[str]:

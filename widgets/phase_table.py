@@ -200,7 +200,8 @@ def _load_note(load: LoadView, *, paid: bool) -> str:
 
 def _queue_note(view: AnswerView) -> str:
     if view.queue_behind:
-        return f"for {queue_words(view)}"
+        words = f"for {queue_words(view)}"
+        return words if len(words) <= NOTE else words.replace("other answers", "others")
     return "the engine is busy" if view.engine_at else ""
 
 

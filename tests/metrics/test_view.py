@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from homeai.events import (
     AnyFact,
+    Began,
     ChunkProgress,
     EngineEnded,
     Fault,
@@ -208,6 +209,29 @@ def test_waiting_for_another_answer() -> None:
     seen = shown(facts, 4001, answer_id=2)
     assert (seen.phase, seen.queue_behind, seen.number, seen.of) == ("queue", (1,), 2, 2)
     assert row(seen, "queue").span_ns == ms(2000)
+
+
+@pytest.mark.parametrize(
+    ("sequences", "ended", "behind", "needs"),
+    [(1, (), (1, 7), 2), (2, (), (1, 7), 1), (1, (1,), (7,), 1), (4, (), (1, 7), 0)],
+)
+def test_who_waits_is_told_for_how_many_of_those_that_have_not_ended(
+    sequences: int, ended: tuple[int, ...], behind: tuple[int, ...], needs: int
+) -> None:
+    engine = replace(stories.ENGINE, sequences=sequences)
+    facts = [
+        *stories.session_facts()[:-1],
+        replace(stories.LOAD_ENDED, engine=engine),
+        *stories.prompt_facts(),
+        stories.submitted(2000, answer_id=2),
+        Queued(at_ns=ms(2001), answer_id=2, behind=(1, 7)),
+        *(stories.ended(3500, answer_id=each) for each in ended),
+    ]
+    seen = shown(facts, 4001, answer_id=2)
+    assert (seen.queue_behind, seen.queue_needs) == (behind, needs)
+    # Afterwards it is told for whom it waited, whatever became of them.
+    began = shown([*facts, Began(at_ns=ms(3600), answer_id=2)], 4001, answer_id=2)
+    assert began.queue_behind == (1, 7)
 
 
 def test_shared_iterations_are_marked() -> None:

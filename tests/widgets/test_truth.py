@@ -80,6 +80,14 @@ def test_what_waits_for_a_busy_engine_is_in_its_queue_and_not_unaccounted() -> N
 def test_a_queue_says_for_what() -> None:
     queued = [*SESSION, stories.submitted(1000), Queued(at_ns=ms(1000.2), answer_id=1, behind=(7, 8))]
     assert "for 2 other answers" in row(queued, "queue", 1500)
+    several = replace(stories.LOAD_ENDED, engine=replace(stories.ENGINE, sequences=2))
+    waiting = [*SESSION[:-1], several, *queued[-2:]]
+    assert "for 1 of 2 others " in row(waiting, "queue", 1500)
+    answer = frame_of(waiting, 1500).answer
+    assert answer is not None
+    assert doing_line(answer, 60).plain == "waiting for 1 of 2 other answers"
+    alone = [*queued[:-1], Queued(at_ns=ms(1000.2), answer_id=1, behind=(7,))]
+    assert "for another answer" in row(alone, "queue", 1500)
 
 
 def test_the_row_of_reading_counts_what_was_read_so_far_also_inside_a_chunk() -> None:
