@@ -9,7 +9,7 @@ from textual.content import Content
 from homeai import units
 from homeai.events import Ceilings
 from homeai.explain import Explanation, Finding, Term
-from homeai.explain.text import WORDS, about, expected_lines, is_its_cost, shown
+from homeai.explain.text import SURE, WORDS, about, cost_lines, expected_lines, is_its_cost, shown
 from homeai.metrics.best import shares
 from homeai.metrics.quantities import decode_tps, ttft
 from homeai.metrics.state import AnswerState
@@ -33,7 +33,6 @@ TITLES = (
     ("machine", "the machine"),
 )
 _KINDS = {"alarm": "an alarm: something is wrong", "explanation": "an explanation"}
-_SURE = {"high": "sure", "medium": "likely", "low": "a guess"}
 
 
 def why_page(
@@ -135,7 +134,7 @@ def _finding(finding: Finding, width: int) -> Iterator[Content]:
     yield from _terms(finding.terms, width)
     cost = finding.cost_ns
     told = "" if not cost else f"saved {units.span(-cost)}" if cost < 0 else f"{units.span(cost)} of your time"
-    notes = " · ".join(part for part in (told, _KINDS[finding.kind], _SURE[finding.confidence]) if part)
+    notes = " · ".join(part for part in (told, _KINDS[finding.kind], SURE[finding.confidence]) if part)
     yield from _noted(notes, width)
     if finding.try_this:
         yield from _noted(f"What helps: {finding.try_this}", width)
@@ -202,6 +201,8 @@ def _targets(answer: AnswerState, targets: Targets, width: int) -> Iterator[Cont
 
 
 def _shares(answer: AnswerState, ceilings: Ceilings | None, width: int) -> Iterator[Content]:
+    for line in cost_lines(answer):
+        yield from _text(line, width)
     for each in shares(answer, ceilings):
         of = f"{units.percent(each.share)} of what this machine can do, {units.rate(each.best_tps)}"
         what = "prompt was read" if each.what == "read" else "answer was written"

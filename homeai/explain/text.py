@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from homeai.explain.explanation import Explanation
-from homeai.explain.finding import Finding, Term
+from homeai.explain.finding import Confidence, Finding, Term
 from homeai.explain.predict import prediction_error
 from homeai.explain.rules import rules
-from homeai.metrics.quantities import decode_tps, ttft
+from homeai.metrics.quantities import decode_tps, prefill_tps, ttft
+from homeai.metrics.roofline import flops_per_token, kv_bytes
 from homeai.metrics.state import AnswerState
 from homeai.units import count, fine, percent, rate, significant, size, span
 
+SURE: dict[Confidence, str] = {"high": "sure", "medium": "likely", "low": "a guess"}
 _TITLES = (("wait", "The wait"), ("stream", "The stream"), ("answer", "The answer"), ("machine", "The machine"))
 
 
@@ -57,7 +59,7 @@ def _lines(explanation: Explanation) -> Iterator[str]:
 def finding_lines(finding: Finding) -> Iterator[str]:
     """The lines of one finding: what it says, its sum, what would help."""
     mark = "! " if finding.kind == "alarm" else "- "
-    unsure = "" if finding.confidence == "high" else f" ({finding.confidence} confidence)"
+    unsure = "" if finding.confidence == "high" else f" ({SURE[finding.confidence]})"
     yield f"{mark}{finding.words}{unsure}"
     if finding.terms:
         yield f"  {'; '.join(_term(term) for term in finding.terms)}"
@@ -90,6 +92,23 @@ def _off(error: float | None) -> str:
         return ""
     factor = max(1 + error, 1 / max(1 + error, 1e-9))
     return f", off by {error * 100:+.0f} %" if factor < FACTOR else f", off by a factor of {factor:.0f}"
+
+
+def cost_lines(answer: AnswerState) -> list[str]:
+    """What a token costs on paper, by the header of the file: bytes of one that is written, arithmetic of one read."""
+    shape = answer.load.ended.model.shape if answer.load is not None else None
+    tokenised, engine = answer.tokenised, answer.load.ended.engine if answer.load is not None else None
+    if shape is None or tokenised is None or engine is None:
+        return []
+    depth = round(tokenised.prompt + answer.tokens.count / 2)
+    cache = kv_bytes(shape, depth, engine.kv_type_k, engine.kv_type_v)
+    behind = "" if not cache else f", and {size(cache)} of keys and values behind {count(depth)} tokens"
+    lines = [f"A token that is written has {size(shape.weight_bytes)} of weights read{behind}."]
+    evaluated = answer.evaluated or tokenised.prompt - tokenised.reused
+    each = flops_per_token(shape, tokenised.reused + evaluated / 2)
+    per_second = prefill_tps.METRIC.compute(answer).value
+    speed = "" if per_second is None else f"; it was read at {significant(per_second * each / 1e9)} billion a second"
+    return [*lines, f"A token of this prompt takes {significant(each / 1e9)} billion steps of arithmetic{speed}."]
 
 
 def words_lines() -> list[str]:

@@ -304,8 +304,10 @@ def is_disturbed(found: Ceilings) -> bool:
 
 
 def meaning(found: Ceilings, loaded: LoadEnded) -> list[str]:
-    """What the figures say, in plain words."""
+    """What the figures say, in plain words; of disturbed ones nothing that would hold at rest."""
     lines: list[str] = []
+    if is_disturbed(found):
+        return lines
     form = fit(found.steps)
     if form is not None and form.form == "sum":
         lines.append(

@@ -6,12 +6,12 @@ from typing import Any, get_args
 
 import pytest
 
-from homeai.events import Expected
+from homeai.events import Expected, ModelShape
 from homeai.explain import Term, explain
 from homeai.explain.explanation import Explanation
 from homeai.explain.finding import TermUnit
 from homeai.explain.rules import rules
-from homeai.explain.text import about, as_text, expected_lines, shown
+from homeai.explain.text import about, as_text, cost_lines, expected_lines, shown
 from homeai.metrics.fold import fold_all
 from tests.explain.scenes import ID, TWO_CORES, answer_facts, ms, session
 
@@ -82,3 +82,16 @@ def test_an_expectation_that_was_wrong_by_far_is_so_many_times_wrong(expected_tp
     answer = fold_all([*begun[:5], told, *begun[5:], end]).answers[ID]
     (line,) = expected_lines(answer)
     assert line.endswith(f"from earlier answers; it was 16.7 tok/s, {words}")
+
+
+def test_what_a_token_costs_on_paper() -> None:
+    """The starter model: 96.6 MB of weights, 23,040 B a token of context, 2 x 106 million weights' arithmetic."""
+    answer = session(prompt=604, prefill_ms=2000).answers[ID]
+    assert cost_lines(answer) == [
+        "A token that is written has 92.1 MiB of weights read, and 14.0 MiB of keys and values behind 636 tokens.",
+        # 2 x 106,168,320 + 4 x 30 layers x 9 heads x 64 x 302 tokens on average; 302 of them a second.
+        "A token of this prompt takes 0.233 billion steps of arithmetic; it was read at 70.4 billion a second.",
+    ]
+    assert cost_lines(session(shape=None).answers[ID]) == []
+    latent = ModelShape(weight_bytes=1 << 30, body_params=1, head_params=1, attention=None)
+    assert cost_lines(session(shape=latent).answers[ID])[0] == "A token that is written has 1.00 GiB of weights read."

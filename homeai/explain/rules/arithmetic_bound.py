@@ -46,7 +46,7 @@ def _find(context: AnswerContext) -> Finding | None:
         brief="computing is the limit, not memory",
         nutshell="computing is the limit",
         words=(
-            f"Undisturbed, a token takes {span(token_ns)}. Reading its weights and context as fast as memory goes is "
+            f"Undisturbed, a token takes {span(token_ns)}. Fetching its weights and context at full memory speed takes "
             f"only {span(memory_ns)}, {percent(use)} of that: computing is the limit, not memory."
         ),
         terms=tuple(terms),
