@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import re
 
+from rich.cells import cell_len, get_character_cell_size
 from textual.content import Content
 
 from homeai.units import printable
 
-_PLAIN: dict[int, str | None] = {
-    # Terminals disagree by whole cells on what these join or modify; without them each character has one width.
-    0x200D: None,  # zero width joiner: a family becomes its members
-    0xFE0E: None,
-    0xFE0F: None,  # variation selectors
-    0x20E3: None,  # keycap
-    **dict.fromkeys(range(0x1F3FB, 0x1F400), None),  # skin tones
-    **dict.fromkeys(range(0xE0020, 0xE0080), None),  # tags of regional flags
-    **{0x1F1E6 + index: letter for index, letter in enumerate("ABCDEFGHIJKLMNOPQRSTUVWXYZ")},  # flags
-    # Invisible, and counted as a cell by some terminals.
+JOINER, _WIDENER = "\u200d", "\ufe0f"
+TAGS = "".join(map(chr, range(0xE0020, 0xE0080)))
+"""Spell the regions of flags."""
+_FLAGS = {0x1F1E6 + index: letter for index, letter in enumerate("ABCDEFGHIJKLMNOPQRSTUVWXYZ")}
+# Terminals disagree by whole cells on what these join or modify; without them each character has one width.
+_MARKS = frozenset(
+    (
+        JOINER,  # a family becomes its members
+        "\ufe0e",
+        _WIDENER,
+        "\u20e3",  # keycap
+        *map(chr, range(0x1F3FB, 0x1F400)),  # skin tones
+        *TAGS,
+    )
+)
+_INVISIBLE: dict[int, str | None] = {
+    # Counted as a cell by some terminals.
     0x00AD: None,
     0x200B: None,
     0x2060: None,
@@ -26,6 +34,14 @@ _PLAIN: dict[int, str | None] = {
     0x2028: "\n",
     0x2029: "\n",
 }
+_PLAIN: dict[int, str | None] = {**_INVISIBLE, **_FLAGS, **dict.fromkeys(map(ord, _MARKS), None)}
+
+_DISPUTED = re.compile(f"[{''.join(_MARKS)}{''.join(map(chr, _FLAGS))}]")
+_EMOJI = "\u2190-\u2bff\u3030-\u303d\U0001f000-\U0001faff"
+_LOOSE_JOINER = re.compile(f"(?<![{_EMOJI}{_WIDENER}]){JOINER}|{JOINER}(?![{_EMOJI}])")
+"""Between letters, which Textual would not count behind one."""
+_NOTHING = "\u034f"
+"""No cell wide everywhere, and draws nothing."""
 
 _LINE_END = re.compile(r"\r\n|[\r\v\f\x85]")
 _NOT_TYPED = re.compile(
@@ -51,9 +67,41 @@ def shown(text: str) -> str:
 def as_typed(text: str) -> str:
     """Text that is pasted, or comes back into a box, as if it had been typed: without what no key writes.
 
-    The model is asked what stands in the box: neither sequences for a terminal nor stand-ins for them.
+    The model is asked what stands in the box: neither sequences for a terminal nor stand-ins for them. Emoji stay
+    whole; `steady` draws them.
     """
-    return shown(_NOT_TYPED.sub("", _LINE_END.sub("\n", text)))
+    typed = printable(_NOT_TYPED.sub("", _LINE_END.sub("\n", text)))
+    return typed if typed.isascii() else _LOOSE_JOINER.sub("", typed.translate(_INVISIBLE))
+
+
+def steady(line: str) -> str:
+    """A line of a box without what terminals dispute, for each character one, and as many cells as Textual counts.
+
+    Of a family its first member is drawn, a flag as its letters, skin tones not at all.
+    """
+    if line.isascii() or not _DISPUTED.search(line):
+        return line
+    drawn: list[str] = []
+    before, joined = "", False
+    for character in line:
+        if joined:
+            drawn.append(_NOTHING)
+            joined = False
+        elif character == _WIDENER:
+            drawn.append(" " if before and cell_len(before + _WIDENER) > cell_len(before) else _NOTHING)
+            before = ""
+        elif character in _MARKS:
+            drawn.append(_NOTHING)
+            joined = character == JOINER
+        else:
+            drawn.append(_FLAGS.get(ord(character), character))
+            before = character if get_character_cell_size(character) else before
+    return "".join(drawn)
+
+
+def is_within_sign(line: str, column: int) -> bool:
+    """Whether what is before and behind this column of a line is drawn as one sign."""
+    return 0 < column < len(line) and (line[column] in _MARKS or line[column - 1] == JOINER)
 
 
 def on_one_line(text: str) -> str:

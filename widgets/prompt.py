@@ -9,13 +9,17 @@ from dataclasses import dataclass
 from textual import events
 from textual.message import Message
 from textual.message_pump import MessagePumpClosed
-from textual.widgets import TextArea
 from textual.widgets.text_area import Edit, EditResult
 
-from widgets.foreign import as_typed
+from widgets.at_once import act_at_once
+from widgets.foreign import JOINER, TAGS, as_typed
+from widgets.steady_area import SteadyArea
 
 MOST_CHARACTERS = 1_000_000
 """More than any context of today holds; a longer paste is refused and the draft kept."""
+
+_WITHIN_EMOJI = frozenset((JOINER, *TAGS))
+"""Python does not call them printable."""
 
 Submit = Callable[[str, float], None]
 """Gets the text and its key's own time, in seconds of Textual's message clock; who takes the text calls `accepted`."""
@@ -24,7 +28,7 @@ Complete = Callable[[str], str | None]
 """Says what Tab makes of the text up to the cursor; None, or the same again, leaves it."""
 
 
-class Prompt(TextArea):
+class Prompt(SteadyArea):
     """A key sends, another begins a line; Up in the first row and Down in the last one go through the history.
 
     Args:
@@ -145,13 +149,9 @@ class Prompt(TextArea):
                 while (more := self._written(self._next_in_queue())) is not None:
                     await self._get_message()
                     typed += more
-                self.replace(typed, *self.selection, maintain_selection_offset=False)
-            case key if (own := self._bindings.key_to_bindings.get(key)) is not None:
-                # At once: Textual would run them after all keys that wait, and a fast correction would hit other words.
-                event.stop()
-                event.prevent_default()
-                for binding in own:
-                    await self.run_action(binding.action)
+                self.replace(as_typed(typed), *self.selection, maintain_selection_offset=False)
+            case _:
+                await act_at_once(self, event)
 
     def _written(self, message: Message | None) -> str | None:
         """What a key writes; None for keys that do something else, and for other messages."""
@@ -159,7 +159,7 @@ class Prompt(TextArea):
             return None
         if message.key in self._new_line_keys:
             return "\n"
-        return message.character if message.is_printable else None
+        return message.character if message.is_printable or message.character in _WITHIN_EMOJI else None
 
     def _next_in_queue(self) -> Message | None:
         with suppress(MessagePumpClosed):  # the box is being taken down

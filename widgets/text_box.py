@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from textual import events
-from textual.widgets import TextArea
 
+from widgets.at_once import act_at_once
 from widgets.foreign import as_typed
+from widgets.steady_area import SteadyArea
 
 
-class TextBox(TextArea):
+class TextBox(SteadyArea):
     """Several lines, without a frame.
 
     Args:
@@ -48,6 +49,8 @@ class TextBox(TextArea):
             event.stop()
             event.prevent_default()
             self.screen.focus_next()
+        else:
+            await act_at_once(self, event)
 
     async def _on_paste(self, event: events.Paste) -> None:
         """Take pasted text with its lines, as if it had been typed."""

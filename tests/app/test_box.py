@@ -12,7 +12,7 @@ from textual import events
 from textual.pilot import Pilot
 
 from homeai.app import history
-from tests.app.stage import StagedApp, ready, until
+from tests.app.stage import StagedApp, ready, screen_text, until
 from tests.app.test_talking import answered
 from tests.metrics import stories
 from tests.stopwatch import Stopwatch
@@ -36,6 +36,37 @@ async def test_ten_thousand_characters_without_brackets_around_them_are_taken_qu
         type_at_once(app, text)
         await until(pilot, lambda: app.chat_screen.prompt.text == text)
         assert watch.seconds < 4  # 0.8 s on an idle core; each key by itself took 12 s
+
+
+@pytest.mark.parametrize("pasted", [True, False])
+async def test_emoji_are_asked_whole_and_drawn_so_that_every_terminal_agrees(pasted: bool) -> None:
+    app = StagedApp(*stories.session_facts())
+    typed = "Hi 👨‍👩‍👧‍👦👍🏽 🇩🇪 ❤️ 🏴󠁧󠁢󠁥󠁮󠁧󠁿 x"
+    async with app.run_test(size=SIZE) as pilot:
+        await ready(pilot)
+        if pasted:
+            app.chat_screen.prompt.post_message(events.Paste(typed))
+        else:
+            type_at_once(app, typed)
+        await until(pilot, lambda: app.chat_screen.prompt.text == typed)
+        assert "Hi 👨👍 DE ❤  🏴 x" in screen_text(pilot).replace("\u034f", "")
+        await pilot.press("enter")
+        await until(pilot, lambda: bool(app.played.asked))
+        assert app.played.asked[0].prompt == typed
+
+
+async def test_a_key_passes_and_deletes_what_is_drawn_as_one_sign() -> None:
+    app = StagedApp(*stories.session_facts())
+    async with app.run_test(size=SIZE) as pilot:
+        await ready(pilot)
+        prompt = app.chat_screen.prompt
+        prompt.show_text("a👨‍👩‍👧‍👦👍🏽b")
+        await pilot.press("left", "left", "X")
+        assert prompt.text == "a👨‍👩‍👧‍👦X👍🏽b"
+        await pilot.press("backspace", "backspace", "Y", "right", "Z")
+        assert prompt.text == "aY👍🏽Zb"
+        await pilot.press("left", "left", "delete")
+        assert prompt.text == "aYZb"
 
 
 async def test_keys_that_wait_together_keep_their_order() -> None:

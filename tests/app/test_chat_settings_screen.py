@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from textual.events import Paste
+from textual.events import Key, Paste
 from textual.pilot import Pilot
 
 from homeai.app.chat_settings_screen import FIELDS, PRESETS, ChatSettingsScreen, stop_line, stop_texts
@@ -270,3 +271,24 @@ async def test_a_paste_with_lines_goes_into_the_text() -> None:
 def test_stop_texts_can_be_written_and_read(texts: list[str]) -> None:
     plain = tuple(text.strip(" ") for text in texts if text.strip(" "))
     assert stop_texts(stop_line(plain)) == plain
+
+
+def text_of(each: LineBox | TextBox) -> str:
+    return each.value if isinstance(each, LineBox) else each.text
+
+
+async def test_keys_that_come_faster_than_the_screen_keep_their_order_in_every_box() -> None:
+    app = StagedApp(*stories.session_facts(), sampler=USUAL, system="Be brief.")
+    async with app.run_test(size=SIZE) as pilot:
+        await ready(pilot)
+        screen = await opened(pilot)
+        boxes: list[LineBox | TextBox] = [box(pilot, "seed"), screen.query_one(TextBox)]
+        for each in boxes:
+            each.focus()
+            await pilot.pause()
+            await pilot.press("end")
+            for key in ("home", "ctrl+k", *"12", "left", "9", "backspace", "8", "end", "7"):
+                app.post_message(Key(key, key if len(key) == 1 else None))
+            await until(pilot, partial(lambda one: text_of(one) == "1827", each))
+            await pilot.pause()
+            assert text_of(each) == "1827", "what was there is gone, and nothing comes after it"

@@ -7,9 +7,10 @@ import unicodedata
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.cells import cell_len
 from textual.content import Content
 
-from widgets.foreign import as_typed, middle_cut, on_one_line, shown
+from widgets.foreign import as_typed, is_within_sign, middle_cut, on_one_line, shown, steady
 
 ANY_TEXT = st.text(st.characters(), max_size=60)  # surrogates included
 
@@ -53,6 +54,9 @@ def test_what_is_drawn(raw: str, drawn: str) -> None:
         ("\u200fשלום\u200f \u202eabc\u202c", "שלום abc"),
         ("[0m and ␛[31m stay", "[0m and ␛[31m stay"),
         ("é 表 ｶﾞ تم", "é 表 ｶﾞ تم"),
+        ("👍🏽 🇩🇪 ❤️ 1️⃣ 👨‍👩‍👧 ❤️‍🔥", "👍🏽 🇩🇪 ❤️ 1️⃣ 👨‍👩‍👧 ❤️‍🔥"),
+        ("ශ්‍රී a‍👩 👩‍", "ශ්රී a👩 👩"),
+        ("\ufeffsoft\u00adhyphen\u200b", "softhyphen"),
     ],
 )
 def test_what_is_pasted_is_what_could_be_typed(raw: str, typed: str) -> None:
@@ -60,10 +64,40 @@ def test_what_is_pasted_is_what_could_be_typed(raw: str, typed: str) -> None:
     assert as_typed(typed) == typed
 
 
+@pytest.mark.parametrize(
+    ("typed", "drawn"),
+    [
+        ("👍🏽!", "👍!"),
+        ("🇩🇪", "DE"),
+        ("❤️.", "❤ ."),
+        ("1️⃣.", "1 ."),
+        ("👨‍👩‍👧‍👦 and 👩🏽‍🚀", "👨 and 👩"),
+        ("❤️‍🔥", "❤ "),
+        ("é 表 ｶﾞ تم", "é 表 ｶﾞ تم"),
+    ],
+)
+def test_what_is_drawn_of_a_box(typed: str, drawn: str) -> None:
+    assert steady(typed).replace("\u034f", "") == drawn
+
+
+EMOJI = st.text(st.sampled_from("👨👩❤1a表\u200d\ufe0f\ufe0e\u20e3🏽🇩🇪\u0301🏴\U000e0067\U000e007f ½"), max_size=30)
+
+
+@given(ANY_TEXT | EMOJI)
+def test_a_box_draws_as_many_cells_as_textual_counts_and_nothing_that_is_disputed(text: str) -> None:
+    line = as_typed(text).replace("\n", " ")
+    drawn = steady(line)
+    assert len(drawn) == len(line)
+    for end in range(len(line) + 1):
+        assert cell_len(drawn[:end]) == cell_len(line[:end])
+    assert shown(drawn) == drawn
+    assert not any(is_within_sign(line, column) and cell_len(drawn[column]) > 1 for column in range(len(line)))
+
+
 @given(ANY_TEXT)
 def test_nothing_drawn_can_act_on_a_terminal(text: str) -> None:
-    assert shown(as_typed(text)) == as_typed(text)
-    for character in shown(text):
+    assert as_typed(as_typed(text)) == as_typed(text)
+    for character in shown(text) + steady(as_typed(text)):
         assert character in "\n\t" or unicodedata.category(character) not in ("Cc", "Cs"), repr(character)
         assert character not in "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u061c\u200d\ufe0f"
     assert "\n" not in on_one_line(text)
