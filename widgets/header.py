@@ -6,15 +6,19 @@ from textual.content import Content
 
 from homeai import units
 from homeai.metrics.alarms import placement_alarms
+from homeai.metrics.load_view import LoadView
 from homeai.metrics.status import engine_word
 from widgets import charts
-from widgets.figures import ACCENT, MUTED, columns, load_line, model_words, placement
+from widgets.figures import ACCENT, MUTED, STRONG, columns, load_line, model_words, placement
+from widgets.foreign import middle_cut
 from widgets.frame import ALARMING, Frame
 from widgets.why import ALARM
 
 NAME = "homeai"
 WORD = 8
 """Cells of the engine's state: `starting`."""
+LOAD_WORDS, LEAST_NAME = 54, 12
+"""Cells that the words about a load may need, and those that a name is worth."""
 
 
 def header_line(frame: Frame, width: int) -> Content:
@@ -44,10 +48,19 @@ def header_line(frame: Frame, width: int) -> Content:
     if loaded is not None and resident:
         model = model_words(loaded.ended.model, room)
     elif frame.load is not None and frame.load.running:
-        model = load_line(frame.load, room)
+        model = _load_words(frame.load, room)
     elif frame.state.session is None or frame.state.engine.phase == "starting":
         model = Content.styled("starting …", MUTED)
     else:
         gone = ", the engine is gone" if engine_word(frame.state) == "gone" else ""
         model = Content.styled(f"no model loaded{gone}", MUTED)
     return columns(Content.assemble(name, model), right, width)
+
+
+def _load_words(load: LoadView, width: int) -> Content:
+    """How far the load is, behind the model's name where there is room: it stands where it will when it is loaded."""
+    room = width - LOAD_WORDS
+    if room < min(LEAST_NAME, len(load.name)):
+        return load_line(load, width)
+    name = middle_cut(load.name, room).stylize(STRONG)
+    return Content.assemble(name, (" · ", MUTED), load_line(load, width - name.cell_length - 3))

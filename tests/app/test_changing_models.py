@@ -55,6 +55,11 @@ def header(pilot: Pilot[Any]) -> str:
     return screen_text(pilot).splitlines()[0]
 
 
+def in_use(pilot: Pilot[Any]) -> str:
+    """The line above while it names a loaded model; empty while it names one that is being loaded, or none."""
+    return header(pilot) if " · file " in header(pilot) else ""
+
+
 async def ask(app: HomeaiApp, pilot: Pilot[Any], question: str, answer: str) -> None:
     app.chat_screen.prompt.text = question
     await pilot.press("enter")
@@ -76,15 +81,15 @@ async def test_a_change_is_shown_as_it_goes_and_the_chat_goes_on_with_the_new_mo
     gate.write_text("10")
     monkeypatch.setenv("HOMEAI_SCRIPT", f"load_gate={gate}")
     async with app.run_test(size=SIZE) as pilot:
-        await until(pilot, lambda: "First" in header(pilot))
+        await until(pilot, lambda: "First" in in_use(pilot))
         await ask(app, pilot, "say=A first answer.", "A first answer.")
         gate.write_text("0")
         await choose(app, pilot, "Second")
         for step in range(1, 6):
             gate.write_text(str(step))
-            await until(pilot, lambda step=step: f"loading  {20 * step} %" in header(pilot))  # type: ignore[misc]
+            await until(pilot, lambda step=step: f"Second · loading  {20 * step} %" in header(pilot))  # type: ignore[misc]
         gate.write_text("10")
-        await until(pilot, lambda: "Second" in header(pilot))
+        await until(pilot, lambda: "Second" in in_use(pilot))
         await until(pilot, lambda: "Now: Second. The chat so far is read once more" in screen_text(pilot))
         await ask(app, pilot, "say=A second answer.", "A second answer.")
         assert app.session is not None
@@ -96,7 +101,7 @@ async def test_a_change_is_shown_as_it_goes_and_the_chat_goes_on_with_the_new_mo
 
 async def test_esc_stops_a_load_at_once_and_the_model_before_answers(app: HomeaiApp) -> None:
     async with app.run_test(size=SIZE) as pilot:
-        await until(pilot, lambda: "First" in header(pilot))
+        await until(pilot, lambda: "First" in in_use(pilot))
         await ask(app, pilot, "say=A first answer.", "A first answer.")
         await choose(app, pilot, "Second")
         await until(pilot, lambda: "loading" in header(pilot) and "Esc stop" in screen_text(pilot))
@@ -105,7 +110,7 @@ async def test_esc_stops_a_load_at_once_and_the_model_before_answers(app: Homeai
         await until(pilot, lambda: "First stays the model in use." in screen_text(pilot))
         assert watch.seconds < 2
         await ask(app, pilot, "say=Still here.", "Still here.")
-        await until(pilot, lambda: "First" in header(pilot) and "✗" not in screen_text(pilot))
+        await until(pilot, lambda: "First" in in_use(pilot) and "✗" not in screen_text(pilot))
 
 
 async def test_esc_stops_the_first_load_too_and_the_next_question_begins_it_again(app: HomeaiApp) -> None:
@@ -115,7 +120,7 @@ async def test_esc_stops_the_first_load_too_and_the_next_question_begins_it_agai
         await until(pilot, lambda: "The load was stopped." in screen_text(pilot))
         await until(pilot, lambda: "no model loaded" in header(pilot))
         await ask(app, pilot, "say=Here.", "Here.")
-        await until(pilot, lambda: "First" in header(pilot))
+        await until(pilot, lambda: "First" in in_use(pilot))
 
 
 @pytest.mark.parametrize("number", [signal.Signals["SIGKILL"], signal.SIGABRT])
@@ -123,7 +128,7 @@ async def test_a_worker_that_dies_in_a_change_is_told_and_the_next_question_is_a
     app: HomeaiApp, number: signal.Signals
 ) -> None:
     async with app.run_test(size=SIZE) as pilot:
-        await until(pilot, lambda: "First" in header(pilot))
+        await until(pilot, lambda: "First" in in_use(pilot))
         assert app.session is not None
         ready = app.session.state.engine.ready
         assert ready is not None
@@ -133,7 +138,7 @@ async def test_a_worker_that_dies_in_a_change_is_told_and_the_next_question_is_a
         for words in ("✗ The engine", "F3 chooses another model.", "First stays the model in use."):
             await until(pilot, lambda words=words: words in " ".join(screen_text(pilot).split()))  # type: ignore[misc]
         await ask(app, pilot, "say=Back again.", "Back again.")
-        await until(pilot, lambda: "First" in header(pilot) and "✗" not in screen_text(pilot))
+        await until(pilot, lambda: "First" in in_use(pilot) and "✗" not in screen_text(pilot))
 
 
 async def test_a_load_that_fails_is_told_until_something_better_happens(
@@ -153,13 +158,13 @@ async def test_a_load_that_fails_is_told_until_something_better_happens(
         os.kill(ready.pid, signal.Signals["SIGKILL"])  # the next worker reads the new script
         await until(pilot, lambda: "✗ The engine was killed" in screen_text(pilot))
         await ask(app, pilot, "say=Here.", "Here.")
-        await until(pilot, lambda: "Second" in header(pilot) and "✗" not in screen_text(pilot))
+        await until(pilot, lambda: "Second" in in_use(pilot) and "✗" not in screen_text(pilot))
         assert app.choosing.failure is None
 
 
 async def test_a_model_chosen_while_an_answer_runs_comes_when_that_has_stopped(app: HomeaiApp) -> None:
     async with app.run_test(size=SIZE) as pilot:
-        await until(pilot, lambda: "First" in header(pilot))
+        await until(pilot, lambda: "First" in in_use(pilot))
         app.chat_screen.prompt.text = "tokens=5000 rate=100"
         await pilot.press("enter")
         await until(pilot, lambda: "w9" in screen_text(pilot))
@@ -168,5 +173,5 @@ async def test_a_model_chosen_while_an_answer_runs_comes_when_that_has_stopped(a
         await pilot.press(*"second", "enter")
         await until(pilot, lambda: "is being answered. Enter again stops it" in screen_text(pilot))
         await pilot.press("enter")
-        await until(pilot, lambda: "Second" in header(pilot) and "w9" in screen_text(pilot))
+        await until(pilot, lambda: "Second" in in_use(pilot) and "w9" in screen_text(pilot))
         await until(pilot, lambda: "stopped" in screen_text(pilot))

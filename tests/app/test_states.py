@@ -24,7 +24,7 @@ async def test_a_load_shows_how_far_it_is() -> None:
     app = StagedApp(*stories.session_facts()[:-1], progress, now_ms=700)
     async with app.run_test(size=SIZE) as pilot:
         await ready(pilot)
-        assert "loading  62 %  58.2 of 93.8 MiB  201 MiB/s" in screen_text(pilot)
+        assert "Tiny · loading  62 %  58.2 of 93.8 MiB  201 MiB/s" in screen_text(pilot).splitlines()[0]
         await play(pilot, stories.LOAD_ENDED)
         assert "loaded in 131 ms" in screen_text(pilot)
         assert "Tiny · Q4_1" in screen_text(pilot)
