@@ -59,13 +59,18 @@ class AnswerContext:
         """What a token of the model costs."""
         return self.model.shape if self.model is not None else None
 
+    @property
+    def measured(self) -> Ceilings | None:
+        """What this machine was measured to do with the model, however it was run."""
+        return self.state.ceilings.get(self.model.path) if self.model is not None else None
+
     @cached_property
     def ceilings(self) -> Ceilings | None:
         """What this machine was measured to do with the model, run as here but for the number of threads.
 
         None where it ran in another way: main memory says nothing about a GPU, nor a GPU about the processor.
         """
-        measured = self.state.ceilings.get(self.model.path) if self.model is not None else None
+        measured = self.measured
         if measured is None or self.engine is None or other_engine(measured, self.engine, any_threads=True):
             return None
         return measured

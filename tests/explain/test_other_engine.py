@@ -29,11 +29,6 @@ MOVED: dict[str, dict[str, Any]] = {
         "ceilings": replace(TWO_CORES, kv_type_k="f16"),
         "gaps_ms": (18.0,) * 63,
     },
-    "without flash attention": {
-        "facts": engine(flash_attention=False),
-        "ceilings": replace(TWO_CORES, flash_attention=True),
-        "gaps_ms": (18.0,) * 63,
-    },
     "to three threads of four": {
         "facts": engine(threads=3, cores=4),
         "ceilings": replace(TWO_CORES, threads=4),

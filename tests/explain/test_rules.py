@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from homeai.events import Ceilings, Divergence, Sample, Step
 from homeai.explain.explanation import explain
@@ -22,6 +23,8 @@ def memory(free: float, total: float = 16e9) -> tuple[Sample, ...]:
 DEEP = Ceilings(
     steps=(*TWO_CORES.steps, Step(tokens=1, depth=1024, took_ns=ms(21.6))), read_bytes_per_s=24e9, threads=2
 )
+
+WITH_FLASH = replace(TWO_CORES, flash_attention=True)
 
 CASES: dict[str, tuple[dict[str, Any], list[dict[str, Any]], list[dict[str, Any]]]] = {
     # rule: (it is so, [it is not ...], [not enough is known ...])
@@ -98,6 +101,18 @@ CASES: dict[str, tuple[dict[str, Any], list[dict[str, Any]], list[dict[str, Any]
         {"facts": engine(threads=1)},
         [{}, {"facts": engine(threads=3, cores=4)}, {"facts": CARD}],
         [{"facts": engine(threads=1, cores=None)}],
+    ),
+    "flash_attention": (
+        {"facts": engine(flash_attention=False), "ceilings": WITH_FLASH, "gaps_ms": (18.0,) * 63},
+        [
+            {"facts": engine(flash_attention=True), "ceilings": WITH_FLASH, "gaps_ms": (18.0,) * 63},
+            {"facts": engine(flash_attention=False), "ceilings": WITH_FLASH},
+        ],
+        [
+            {"facts": engine(flash_attention=False), "gaps_ms": (18.0,) * 63},
+            {"facts": engine(flash_attention=False), "ceilings": TWO_CORES, "gaps_ms": (18.0,) * 63},
+            {"facts": engine(flash_attention=False, threads=1), "ceilings": WITH_FLASH, "gaps_ms": (18.0,) * 63},
+        ],
     ),
     "interface_cost": (
         {"samples": cpu_samples(program_percent_of_core=90, program_percent_of_machine=45)},

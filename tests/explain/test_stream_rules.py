@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from homeai.events import Attention, Ceilings, Fault, ModelShape, Notice
+from homeai.explain import explain
 from homeai.explain.slow import cause_of
-from tests.explain.scenes import SMALL, TWO_CORES, cpu_samples, engine, ms, scene, slow_step
+from tests.explain.scenes import ID, SMALL, TWO_CORES, cpu_samples, engine, ms, scene, session, slow_step
 from tests.explain.trying import CARD, GPU, NO_ROOM, SEVEN_B, find, found
 
 
@@ -160,3 +162,26 @@ def test_pages_that_were_thrown_out() -> None:
     finding = found("memory_pressure", slow=(slow_step(major_faults=80),))
     assert finding.cost_ns == ms(500)
     assert "80 pages" in finding.words
+
+
+WITHOUT_FLASH: dict[str, Any] = {
+    "facts": engine(flash_attention=False),
+    "ceilings": replace(TWO_CORES, flash_attention=True),
+}
+
+
+def test_the_way_of_attention_that_was_measured_to_be_faster_is_named() -> None:
+    changes: dict[str, Any] = {"gaps_ms": (18.0,) * 63}
+    off = found("flash_attention", **changes, **WITHOUT_FLASH)
+    assert off.cost_ns == pytest.approx(ms(63 * 6), rel=0.02)
+    assert "ran without flash attention. With it a token was measured to take 12.0 ms here" in off.words
+    assert off.try_this.startswith("--flash-attention on")
+    on = found(
+        "flash_attention",
+        **changes,
+        facts=engine(flash_attention=True),
+        ceilings=replace(TWO_CORES, flash_attention=False),
+    )
+    assert "ran with flash attention. Without it" in on.words
+    # It is no riddle then.
+    assert [each.id for each in explain(session(**changes, **WITHOUT_FLASH), ID).alarms] == ["flash_attention"]

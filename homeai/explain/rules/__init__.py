@@ -38,6 +38,7 @@ TAKES = (
     "power_cap",
     "too_many_threads",
     "too_few_threads",
+    "flash_attention",
     "kv_traffic",
     "split_layers",
     "bandwidth_bound",

@@ -1,0 +1,56 @@
+"""Attention is computed in the way that was measured to be slower here."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from homeai.explain.context import AnswerContext
+from homeai.explain.finding import Finding, Term
+from homeai.explain.rules import Rule, left_ns
+from homeai.metrics.best import other_engine
+from homeai.metrics.roofline import felt_depth, token_ns
+from homeai.units import span
+
+NOTABLE = 0.1
+"""The share of the stream from which on it is told; which way is faster depends on the build and the machine."""
+
+
+def _find(context: AnswerContext) -> Finding | None:
+    engine, measured, depth, took_ns = context.engine, context.measured, context.depth, context.decode_ns
+    if engine is None or measured is None or depth is None or not took_ns or context.answer.shared:
+        return None
+    if engine.flash_attention is None or measured.flash_attention in (None, engine.flash_attention):
+        return None
+    alike = replace(engine, flash_attention=measured.flash_attention)
+    if other_engine(measured, alike):
+        return None
+    others = context.answer.tokenised.context_used_others if context.answer.tokenised is not None else 0
+    each_ns = token_ns(measured, felt_depth(alike, depth, others), context.beside_compute_ns)
+    if each_ns is None:
+        return None
+    cost_ns = left_ns(context, "flash_attention") - round(each_ns * context.steps)
+    if cost_ns < NOTABLE * took_ns:
+        return None
+    now, then = ("with", "without") if engine.flash_attention else ("without", "with")
+    return Finding(
+        id="flash_attention",
+        subject="stream",
+        kind="alarm",
+        confidence="medium",
+        cost_ns=cost_ns,
+        brief=f"it ran {now} flash attention",
+        words=(
+            f"The engine ran {now} flash attention. {then.capitalize()} it a token was measured to take "
+            f"{span(each_ns)} here, at this length of the chat: about {span(cost_ns)} less for this answer."
+        ),
+        terms=(
+            Term(f"a token {now}", took_ns / context.steps, "ns"),
+            Term(f"a token {then}, as measured", each_ns, "ns"),
+            Term("tokens after the first", context.steps, "tokens"),
+            Term("slower by", cost_ns, "ns", cost_ns),
+        ),
+        try_this=f"--flash-attention {'off' if engine.flash_attention else 'on'}, or homeai tune, which measures both.",
+    )
+
+
+RULE = Rule("flash_attention", "stream", "Attention is computed in the way that was measured to be slower here.", _find)
