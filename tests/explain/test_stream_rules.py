@@ -185,3 +185,5 @@ def test_the_way_of_attention_that_was_measured_to_be_faster_is_named() -> None:
     assert "ran with flash attention. Without it" in on.words
     # It is no riddle then.
     assert [each.id for each in explain(session(**changes, **WITHOUT_FLASH), ID).alarms] == ["flash_attention"]
+    # Beside other programs nobody can tell.
+    assert find("flash_attention", **changes, **WITHOUT_FLASH, cpu_share=0.5) is None

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from homeai.explain.context import AnswerContext
 from homeai.explain.finding import Finding, Term
-from homeai.explain.rules import Rule, left_ns
+from homeai.explain.rules import Rule, found, left_ns, rules
 from homeai.metrics.best import other_engine
 from homeai.metrics.roofline import felt_depth, token_ns
 from homeai.units import span
@@ -20,6 +20,9 @@ def _find(context: AnswerContext) -> Finding | None:
     if engine is None or measured is None or depth is None or not took_ns or context.answer.shared:
         return None
     if engine.flash_attention is None or measured.flash_attention in (None, engine.flash_attention):
+        return None
+    # Beside other programs nobody can tell what else made it slower.
+    if any(found(context, rules()[rival]) is not None for rival in ("cpu_contention", "interface_cost")):
         return None
     alike = replace(engine, flash_attention=measured.flash_attention)
     if other_engine(measured, alike):
