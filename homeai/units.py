@@ -104,6 +104,11 @@ def significant(value: float) -> str:
     return f"{value:.3f}"
 
 
+def minute(told_at: str | None) -> str:
+    """The day and the minute of an ISO time, in the time of the place where it was: `2026-11-30 01:50`."""
+    return "unknown" if told_at is None else told_at[:16].replace("T", " ")
+
+
 def printable(text: str) -> str:
     """Text from outside with its control characters as visible stand-ins; tabs and newlines stay.
 

@@ -25,8 +25,6 @@ TARGET = "┊"
 SLOWED = "▴"
 """Below the time line, where heat or a limit slowed the machine."""
 _WARNING = "$warning"
-LINES = 14
-"""Lines of the table, in every state."""
 
 _WHY_NONE = {"not yet": "", DOES_NOT_FIT: "does not fit"}
 """Reasons for which the notes have other words; all others they have room for."""

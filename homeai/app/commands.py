@@ -57,11 +57,6 @@ def on_chat(now: Situation) -> bool:
     return now.on_chat
 
 
-def on_chat_or(command_id: str) -> Available:
-    """On the chat screen, or on the command's own, which its key closes again."""
-    return lambda now: now.on_chat or now.over == command_id
-
-
 def asking(now: Situation) -> bool:
     """On the chat screen, where it is none of a replay."""
     return now.on_chat and not now.replaying

@@ -9,7 +9,7 @@ from homeai.app import asking
 from homeai.app.chats import clear
 from homeai.journal.words import NOT_RECORDED
 from homeai.metrics.quantities import metrics
-from homeai.metrics.state import AnswerState, SessionState
+from homeai.metrics.state import SessionState
 from homeai.metrics.talks import Talk, talks
 from widgets.figures import closing, rough_span
 
@@ -33,6 +33,8 @@ def show_chats(app: HomeaiApp, session: SessionLike) -> None:
         chat = blank if talk is found[0] else app.desk.open()
         chat.take_up(session.take_up(talk), talk, state)
         _show(app, chat, talk, state)
+        conversation = app.chat_screen.talk(chat.number)
+        conversation.remark(cost(state, talk, None if session.model is None else str(session.model.path)))
         if newest.newest_id is None or (chat.newest_id or 0) > newest.newest_id:
             newest = chat
     app.desk.show(newest)
@@ -48,38 +50,36 @@ def _show(app: HomeaiApp, chat: OpenChat, talk: Talk, state: SessionState) -> No
     for answer_id in talk.answer_ids:
         answer = state.answers[answer_id]
         assert answer.submitted is not None
-        wordless = is_wordless(answer)
         conversation.ask(answer.submitted.prompt or NOT_RECORDED)
         if thoughts := answer.reasoning_text:
             conversation.write("reasoning", thoughts)
-        if said := answer.answer_text or (NOT_RECORDED if wordless and answer.tokens.count else ""):
+        if said := answer.answer_text or (NOT_RECORDED if answer.is_wordless and answer.tokens.count else ""):
             conversation.write("answer", said)
         conversation.end(closing(chat.ended[answer_id]))
         if answer.ended is not None and answer.ended.fault is not None:
             conversation.remark(f"{answer.ended.fault.message} {answer.ended.fault.help}".strip(), of_answer=True)
-    conversation.remark(cost(state, talk))
 
 
-def is_wordless(answer: AnswerState) -> bool:
-    """Whether only the figures of it were recorded."""
-    return answer.sitting is not None and answer.sitting.record == "no-text"
-
-
-def cost(state: SessionState, talk: Talk) -> str:
-    """What the next question of a chat costs, in a sentence."""
+def cost(state: SessionState, talk: Talk, model_path: str | None) -> str:
+    """What the next question of a chat costs, in a sentence, with the model that reads it."""
     last = state.answers[talk.answer_ids[-1]]
-    if is_wordless(last):
+    if last.is_wordless:
         return "No words of this chat were recorded, so the model does not know what was said."
     if last.tokenised is None:
         return "The whole chat is read once more with your next question."
     tokens = last.tokenised.prompt + last.tokens.count
-    rate = _reading_tps(state)
+    rate = _reading_tps(state, model_path)
     time = "" if not rate else f": about {rough_span(round(tokens / rate * 1e9))} at the last rate"
     return f"The whole chat, about {units.count(tokens)} tokens, is read once more with your next question{time}."
 
 
-def _reading_tps(state: SessionState) -> float | None:
-    """Tokens a second of the newest answer that read enough to tell."""
+def _reading_tps(state: SessionState, model_path: str | None) -> float | None:
+    """Tokens a second of the newest answer of this model that read enough to tell; of any where none is known yet."""
     compute = metrics()["rates.prefill_tps"].compute
-    rates = (compute(answer).value for answer in reversed(list(state.answers.values())))
+    answers = [
+        answer
+        for answer in reversed(state.answers.values())
+        if model_path is None or (answer.load is not None and answer.load.ended.model.path == model_path)
+    ]
+    rates = (compute(answer).value for answer in answers)
     return next((rate for rate in rates if rate is not None), None)

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 
 from homeai.cli.console import Lines, Passing, say, say_problem, write
-from homeai.cli.parser import given_flags
+from homeai.cli.parser import settings_of
 from homeai.cli.signals import Signals
 from homeai.clock import now_ns
 from homeai.errors import ExitCode, exit_code_of
@@ -37,7 +37,7 @@ from homeai.models.modelfile import ModelFile
 from homeai.places import engine_log, sessions_dir, state_dir
 from homeai.session.recorded import RecordedSession, recording_notice
 from homeai.session.told import told_before, write_down
-from homeai.settings import Settings, load
+from homeai.settings import Settings
 from homeai.units import count, percent, size
 
 STOP_PATIENCE_S = 5.0
@@ -52,9 +52,7 @@ STDERR_LINES = 5
 
 def settings_and_model(arguments: argparse.Namespace) -> tuple[Settings, ModelFile]:
     """Resolve what a command line asks for; raises `UsageError`, `NoModelError` and `BrokenModelError`."""
-    settings = load(given_flags(arguments))
-    for warning in settings.warnings:
-        say(f"homeai: {warning}")
+    settings = settings_of(arguments)
     folders = tuple(map(Path, settings.value("folders")))
     model = resolve_model(
         settings.value("model"),

@@ -6,8 +6,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from homeai.cli.console import say, write
-from homeai.cli.parser import Parser, given_flags
+from homeai.cli.console import write
+from homeai.cli.parser import Parser, settings_of
 
 if TYPE_CHECKING:
     from homeai.settings import Settings
@@ -49,11 +49,9 @@ def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:  # noqa: ARG0
         write(f"{config_file()}\n")
         return 0
     from homeai.app.commands import Keys, rows
-    from homeai.settings import SETTINGS, load
+    from homeai.settings import SETTINGS
 
-    settings = _with_measurements(load(given_flags(arguments)))
-    for warning in settings.warnings:
-        say(f"homeai: {warning}")
+    settings = _with_measurements(settings_of(arguments))
     keys = Keys(settings.keys)
     if arguments.json:
         import json

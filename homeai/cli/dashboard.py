@@ -7,17 +7,13 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import homeai
 from homeai.cli import COMMANDS
 from homeai.cli.console import say, write
-from homeai.cli.parser import Parser, add_version, given_flags
+from homeai.cli.parser import Parser, add_version, settings_of
 from homeai.errors import ExitCode, HomeaiError
 from homeai.platform import is_terminal_dumb, restore_terminal, terminal_modes
-
-if TYPE_CHECKING:
-    from homeai.settings import Settings
 
 SUMMARY = "a chat with a local model that shows where every second of the answer went"
 
@@ -67,16 +63,6 @@ def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:  # noqa: ARG0
         return run_dashboard(settings, settings.value("model"), continues)
 
     return on_screen(show)
-
-
-def settings_of(arguments: argparse.Namespace) -> Settings:
-    """The settings, with what is to be said about them said."""
-    from homeai.settings import load
-
-    settings = load(given_flags(arguments))
-    for warning in settings.warnings:
-        say(f"homeai: {warning}")
-    return settings
 
 
 def on_screen(show: Callable[[], int]) -> int:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from importlib.resources import as_file, files
 
-from homeai.cli.dashboard import on_screen, settings_of
-from homeai.cli.parser import Parser
+from homeai.cli.dashboard import on_screen
+from homeai.cli.parser import Parser, settings_of
 from homeai.cli.replay import speed_of
 
 SUMMARY = "shows what the dashboard can do with a recorded session, without a model"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from homeai.cli.console import say, write
-from homeai.cli.parser import Parser, given_flags
+from homeai.cli.parser import Parser, settings_of
 from homeai.places import at_home
 
 if TYPE_CHECKING:
@@ -38,11 +38,8 @@ def parser() -> Parser:
 def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:  # noqa: ARG001 - what every command takes
     """List the models; the status is 0 also when there are none."""
     from homeai.models.library import find_models
-    from homeai.settings import load
 
-    settings = load(given_flags(arguments))
-    for warning in settings.warnings:
-        say(f"homeai: {warning}")
+    settings = settings_of(arguments)
     folders = tuple(map(Path, settings.value("folders")))
     listing = find_models(folders=folders)
     used = _used(settings.value("model"), folders, listing)

@@ -8,13 +8,16 @@ import shutil
 import textwrap
 from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from homeai import __version__
-from homeai.cli.console import write
+from homeai.cli.console import say, write
 from homeai.errors import UsageError
 from homeai.settings.kinds import Folders, did_you_mean
 from homeai.settings.table import SETTINGS, Setting
+
+if TYPE_CHECKING:
+    from homeai.settings import Settings
 
 _SHORT = {
     "gpu_layers": ("--cpu", "0", "use no GPU: --gpu-layers 0"),
@@ -148,10 +151,15 @@ class Parser(argparse.ArgumentParser):
         return [(title, actions) for title, actions in sections.items() if actions]
 
 
-def given_flags(arguments: argparse.Namespace) -> dict[str, object]:
-    """The settings that were given as flags: texts by key, None where there was no flag."""
+def settings_of(arguments: argparse.Namespace) -> Settings:
+    """The settings of a command line, with what is to be said about them said. Raises `UsageError`."""
+    from homeai.settings import load
+
     given = {setting.key: getattr(arguments, setting.key, None) for setting in SETTINGS}
-    return {key: os.pathsep.join(text) if isinstance(text, list) else text for key, text in given.items()}
+    settings = load({key: os.pathsep.join(text) if isinstance(text, list) else text for key, text in given.items()})
+    for warning in settings.warnings:
+        say(f"homeai: {warning}")
+    return settings
 
 
 def add_version(parser: Parser) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from math import isfinite
 
-from homeai.cli.dashboard import on_screen, record_of, settings_of
-from homeai.cli.parser import Parser
+from homeai.cli.dashboard import on_screen, record_of
+from homeai.cli.parser import Parser, settings_of
 from homeai.errors import UsageError
 
 SUMMARY = "plays a recorded session in the dashboard, without a model"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from homeai.cli.console import Passing, say, write
 from homeai.cli.parser import Parser
 from homeai.errors import UsageError
+from homeai.units import minute
 
 if TYPE_CHECKING:
     from homeai.journal.entries import Entry, Recorded
@@ -120,7 +121,7 @@ def _table(entries: list[Entry]) -> str:
     rows = [
         (
             entry.short_id,
-            _date(entry.last_at),
+            minute(entry.last_at),
             title_shown(entry.title) or "(no words)",
             entry.model or MISSING,
             count(entry.answers),
@@ -158,7 +159,7 @@ def _show(session: Recorded, number: int | None, *, as_json: bool) -> None:
         write(json.dumps({"schema": 1, "session": _object(entry), "answers": answers}, allow_nan=False) + "\n")
         return
     write(
-        f"{entry.title or '(no words)'}\n{entry.short_id} · {_date(entry.started_at)} · {entry.model or 'no model'}\n"
+        f"{entry.title or '(no words)'}\n{entry.short_id} · {minute(entry.started_at)} · {entry.model or 'no model'}\n"
     )
     replaced = {answer_id for talk in talks(state) for answer_id in talk.replaced_ids}
     for answer in wanted.values():
@@ -172,10 +173,9 @@ def _told(answer: AnswerState, *, several: bool, is_replaced: bool) -> str:
     asked, ended = answer.submitted, answer.ended
     chat = f"chat {asked.chat_id}, " if several and asked is not None else ""
     parts = ["", f"--- {chat}answer {answer.answer_id}{', replaced later' if is_replaced else ''}"]
-    wordless = answer.sitting is not None and answer.sitting.record == "no-text"
     if asked is not None:
         parts += [f"> {line}" for line in (asked.prompt or NOT_RECORDED).split("\n")]
-    nothing = NOT_RECORDED if wordless and answer.tokens.count else "(no answer)"
+    nothing = NOT_RECORDED if answer.is_wordless and answer.tokens.count else "(no answer)"
     parts += ["", answer.answer_text.strip("\n") or nothing, "", summary_line(answer)]
     if ended is not None and ended.fault is not None:
         parts.append(f"{ended.fault.message} {ended.fault.help}".rstrip())
@@ -206,7 +206,7 @@ def _search(hits: list[Hit], *, as_json: bool) -> None:
         from homeai.journal.library import HITS_MOST
 
         who = {"user": "you", "assistant": "model", "title": "title"}
-        rows = [(hit.entry.short_id, _date(hit.entry.last_at), who[hit.who], hit.snippet) for hit in hits]
+        rows = [(hit.entry.short_id, minute(hit.entry.last_at), who[hit.who], hit.snippet) for hit in hits]
         write(table(("id", "date", "who", "what"), rows))
         if len(hits) == HITS_MOST:
             say(f"homeai: These are the newest {HITS_MOST} places; more words find fewer.")
@@ -215,7 +215,7 @@ def _search(hits: list[Hit], *, as_json: bool) -> None:
 
 
 def _delete(library: Library, entry: Entry, *, asks: bool) -> None:
-    what = f"session {entry.name} of {_date(entry.last_at)}"
+    what = f"session {entry.name} of {minute(entry.last_at)}"
     if asks:
         if not sys.stdin.isatty():
             raise UsageError(f"Nobody can be asked whether to delete {what}.", code="usage", help="--yes deletes it.")
@@ -246,8 +246,3 @@ def _object(entry: Entry) -> dict[str, Any]:
         "damage": entry.damage or None,
         "path": str(entry.path),
     }
-
-
-def _date(told: str | None) -> str:
-    """The day and the minute, in the time of the place where it was."""
-    return "unknown" if told is None else told[:16].replace("T", " ")

@@ -14,7 +14,6 @@ from homeai.metrics.state import AnswerState, SessionState
 from homeai.metrics.talks import talks
 from homeai.metrics.view import AnswerView, PhaseRow, view
 
-NOT_RECORDED = "(not recorded)"
 NO_ANSWER = "(no answer)"
 UNTITLED = "A session"
 
@@ -70,10 +69,10 @@ def told(state: SessionState, only: int | None = None) -> Iterator[Told]:
         system = None
         if asked is not None:
             before = systems.get(asked.chat_id)
-            if asked.system != before and not _wordless(answer):
+            if asked.system != before and not answer.is_wordless:
                 system = asked.system or ""
             systems[asked.chat_id] = asked.system
-        wordless = asked is None or (not asked.prompt and _wordless(answer))
+        wordless = asked is None or (not asked.prompt and answer.is_wordless)
         yield Told(
             answer=answer,
             view=view(state, answer.answer_id, _last_ns(answer)),
@@ -86,10 +85,6 @@ def told(state: SessionState, only: int | None = None) -> Iterator[Told]:
         )
 
 
-def _wordless(answer: AnswerState) -> bool:
-    return answer.sitting is not None and answer.sitting.record == "no-text"
-
-
 def _last_ns(answer: AnswerState) -> int:
     """The last moment that is known of an answer that still ran when it was written."""
     known = (
@@ -99,11 +94,6 @@ def _last_ns(answer: AnswerState) -> int:
         answer.ended.at_ns if answer.ended is not None else None,
     )
     return max((at_ns for at_ns in known if at_ns is not None), default=0)
-
-
-def minute(told_at: str | None) -> str:
-    """The day and the minute of an ISO time, in the time of the place where it was."""
-    return "unknown" if told_at is None else told_at[:16].replace("T", " ")
 
 
 def note(row: PhaseRow, shown: AnswerView) -> str:

@@ -241,6 +241,11 @@ class AnswerState:
         return "".join(self.reasoning_pieces)
 
     @property
+    def is_wordless(self) -> bool:
+        """Whether only the figures of it were recorded."""
+        return self.sitting is not None and self.sitting.record == "no-text"
+
+    @property
     def shared(self) -> bool:
         """Whether an iteration of it also served another answer."""
         return self.tokens.shared or (self.prefill is not None and self.prefill.shared)

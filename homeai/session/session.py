@@ -164,7 +164,7 @@ class Session:
             chat = Chat(talk.chat_id, talk.system or None)
             for answer_id in talk.answer_ids:
                 answer = self._state.answers[answer_id]
-                if answer.submitted is None or (answer.sitting is not None and answer.sitting.record == "no-text"):
+                if answer.submitted is None or answer.is_wordless:
                     continue
                 chat.ask(answer_id, answer.submitted.prompt)
                 if said := answer.answer_text:

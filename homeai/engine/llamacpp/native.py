@@ -113,9 +113,6 @@ class Model:
         self.params = int(api.llama_model_n_params(pointer))
         self.layers = int(api.llama_model_n_layer(pointer))
         self.context_trained = int(api.llama_model_n_ctx_train(pointer))
-        self.embedding = int(api.llama_model_n_embd(pointer))
-        self.heads = int(api.llama_model_n_head(pointer))
-        self.heads_kv = int(api.llama_model_n_head_kv(pointer))
         # A recurrent state is a summary of everything read: its tail cannot be taken out again.
         self.rolls_back = not (api.llama_model_is_recurrent(pointer) or api.llama_model_is_hybrid(pointer))
 

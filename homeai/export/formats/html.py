@@ -22,17 +22,16 @@ from homeai.export.prose import on_one_line, plain, prose
 from homeai.export.telling import (
     HEADINGS,
     NO_ANSWER,
-    NOT_RECORDED,
     UNTITLED,
     Told,
     ending,
     figures,
     machine,
-    minute,
     note,
     sums,
     told,
 )
+from homeai.journal.words import NOT_RECORDED
 from homeai.metrics.quantities import metrics
 from homeai.targets import Targets, beside, even, in_words
 
@@ -91,7 +90,7 @@ def _head(title: str) -> str:
 def _top(source: Source, answers: list[Told]) -> str:
     state = source.state
     models = dict.fromkeys(words for each in answers if (words := machine(each)))
-    facts = [f"<time>{on_one_line(minute(state.started_at))}</time>", *map(on_one_line, models)]
+    facts = [f"<time>{on_one_line(units.minute(state.started_at))}</time>", *map(on_one_line, models)]
     shown = "".join(
         f"<div><dt>{name}</dt><dd>{value}<small>{words}</small></dd></div>" for name, value, words in sums(answers)
     )
@@ -155,7 +154,7 @@ def _turn(each: Told, targets: Targets) -> Iterator[str]:
     remarks = (each.chat, "replaced later" if each.is_replaced else "", ending(each))
     tags = "".join(f'<span class="tag">{remark}</span>' for remark in remarks if remark)
     yield f'<article id="answer-{each.number}">\n'
-    yield f"<h2>Answer {each.number} {tags}<time>{on_one_line(minute(each.asked_at))}</time></h2>\n"
+    yield f"<h2>Answer {each.number} {tags}<time>{on_one_line(units.minute(each.asked_at))}</time></h2>\n"
     yield '<div class="talk">\n'
     if each.system is not None:
         system = plain(each.system) or "No system text from here on."

@@ -15,16 +15,15 @@ from homeai.export.exporting import Format, Options, Source
 from homeai.export.telling import (
     HEADINGS,
     NO_ANSWER,
-    NOT_RECORDED,
     UNTITLED,
     Told,
     ending,
     figures,
     machine,
-    minute,
     note,
     told,
 )
+from homeai.journal.words import NOT_RECORDED
 
 _SIGNS = re.compile(r"([\\`*_\[\]<>#|~&@$]|:(?=//)|(?<=www)\.|^[-+=]|(?<=^\d)[.)])", re.IGNORECASE)
 """What could mean something within a line, or at its start."""
@@ -59,7 +58,11 @@ def _write(source: Source, _options: Options) -> Iterator[bytes]:
 def _opening(source: Source, answers: list[Told]) -> str:
     state = source.state
     models = dict.fromkeys(words for each in answers if (words := machine(each)))
-    facts = [f"Session {inline(state.session or 'unknown')}", inline(minute(state.started_at)), *map(inline, models)]
+    facts = [
+        f"Session {inline(state.session or 'unknown')}",
+        inline(units.minute(state.started_at)),
+        *map(inline, models),
+    ]
     lines = [f"# {inline(source.title) or UNTITLED}", "", " · ".join(facts), ""]
     if answers:
         lines += _table(HEADINGS, [(str(each.number), *figures(each)) for each in answers])
@@ -67,7 +70,12 @@ def _opening(source: Source, answers: list[Told]) -> str:
 
 
 def _answer(each: Told) -> Iterator[str]:
-    remarks = (each.chat, "replaced later" if each.is_replaced else "", ending(each), inline(minute(each.asked_at)))
+    remarks = (
+        each.chat,
+        "replaced later" if each.is_replaced else "",
+        ending(each),
+        inline(units.minute(each.asked_at)),
+    )
     yield f"\n## {' · '.join([f'Answer {each.number}', *(remark for remark in remarks if remark)])}\n\n"
     if each.system is not None:
         yield fenced(each.system, "system") if each.system else "No system text from here on.\n"
