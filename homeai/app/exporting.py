@@ -20,9 +20,6 @@ def format_names() -> list[str]:
 
 def write_out(library: Library, entry: Entry, wanted: str, folder: Path, targets: Targets) -> Path:
     """Write a session in a format into a new file of a folder, and say which."""
-    from homeai.export import Options, export
-    from homeai.export.naming import file_name
-    from homeai.export.writing import write_new
+    from homeai.export import Options, save
 
-    name = file_name(entry.title, f".{wanted}", f"homeai-{entry.id[:8]}")
-    return write_new(folder / name, export(library.read(entry), wanted, Options(targets=targets)))
+    return save(library.read(entry), wanted, folder, Options(targets=targets))

@@ -15,12 +15,14 @@ from textual.pilot import Pilot
 from homeai.app.bridge import SessionLike
 from homeai.app.librarian import Records
 from homeai.app.sessions_screen import SessionsScreen
+from homeai.app.taking_up import cost
 from homeai.errors import HomeaiError
 from homeai.events import AnyFact, Ended, Notice, SessionStarted
 from homeai.journal.entries import recorded
 from homeai.journal.library import Library
 from homeai.journal.naming import records as records_of
 from homeai.journal.writer import opened as claimed
+from homeai.metrics.talks import talks
 from homeai.models.modelfile import ModelFile
 from tests.app.stage import MODEL, Stage, StagedApp, play, ready, screen_text, until
 from tests.journal.records import session, written
@@ -168,6 +170,15 @@ async def test_enter_goes_on_with_a_session_and_its_chats(shelf: Shelf) -> None:
         await pilot.press(*"and", "enter")
         await until(pilot, lambda: app.desk.current.live_id is not None)
         assert app.desk.current.title == "Who was Ada?"
+
+
+def test_another_model_is_not_said_to_read_at_the_rate_of_the_one_before(shelf: Shelf) -> None:
+    state = recorded(records_of(shelf.data / "sessions")[0]).state
+    (talk,) = talks(state)
+    load = state.answers[talk.answer_ids[-1]].load
+    assert load is not None
+    for model_path, is_told in ((None, True), (load.ended.model.path, True), ("/another.gguf", False)):
+        assert ("at the last rate" in cost(state, talk, model_path)) is is_told
 
 
 @pytest.mark.parametrize("over", [[], ["ctrl+p"], ["f1"]], ids=str)
