@@ -107,8 +107,12 @@ def cost_lines(answer: AnswerState) -> list[str]:
     evaluated = answer.evaluated or tokenised.prompt - tokenised.reused
     each = flops_per_token(shape, tokenised.reused + evaluated / 2)
     per_second = prefill_tps.METRIC.compute(answer).value
-    speed = "" if per_second is None else f"; it was read at {significant(per_second * each / 1e9)} billion a second"
-    return [*lines, f"A token of this prompt takes {significant(each / 1e9)} billion steps of arithmetic{speed}."]
+    speed = "" if per_second is None else f"; it was read at {_many(per_second * each)} a second"
+    return [*lines, f"A token of this prompt takes {_many(each)} steps of arithmetic{speed}."]
+
+
+def _many(number: float) -> str:
+    return f"{significant(number / 1e9)} billion" if number >= 1e8 else f"{significant(number / 1e6)} million"
 
 
 def words_lines() -> list[str]:
@@ -125,7 +129,7 @@ def shown(term: Term) -> str:
     """A term's value as people read it."""
     match term.unit:
         case "ns":
-            return span(term.value) if term.cost_ns is not None else fine(term.value)
+            return span(term.value) if is_its_cost(term) else fine(term.value)
         case "tokens":
             return f"{count(round(term.value))} tok"
         case "tok/s":

@@ -92,6 +92,8 @@ def test_what_a_token_costs_on_paper() -> None:
         # 2 x 106,168,320 + 4 x 30 layers x 9 heads x 64 x 302 tokens on average; 302 of them a second.
         "A token of this prompt takes 0.233 billion steps of arithmetic; it was read at 70.4 billion a second.",
     ]
+    tiny = ModelShape(weight_bytes=365_824, body_params=73_728, head_params=1, attention=())
+    assert cost_lines(session(shape=tiny).answers[ID])[1].startswith("A token of this prompt takes 0.147 million steps")
     assert cost_lines(session(shape=None).answers[ID]) == []
     latent = ModelShape(weight_bytes=1 << 30, body_params=1, head_params=1, attention=None)
     assert cost_lines(session(shape=latent).answers[ID])[0] == "A token that is written has 1.00 GiB of weights read."
