@@ -95,11 +95,8 @@ def load_line(load: LoadView, width: int) -> Content:
         share = units.percent(load.fraction) if load.fraction is not None else ""
         size = size_of(load.done_bytes, load.total_bytes) if load.done_bytes is not None else ""
         rate = f"{units.size(load.bytes_per_s)}/s" if load.bytes_per_s is not None else ""
-    return longest(
-        ("  ".join(filter(None, words)) for words in ((stage, share, size, rate, took), (stage, share, rate, took),
-                                                       (stage, share, took), (stage, share))),
-        width,
-    )  # fmt: skip
+    ways = ((stage, share, size, rate, took), (stage, share, rate, took), (stage, share, took), (stage, share))
+    return longest(("  ".join(filter(None, words)) for words in ways), width)
 
 
 def longest(ways: Iterable[str], width: int) -> Content:

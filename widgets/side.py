@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,6 +26,7 @@ from widgets.figures import (
     ending,
     headline,
     load_line,
+    longest,
     progress_bar,
     rule,
     together_line,
@@ -184,11 +185,17 @@ def _model(frame: Frame, width: int) -> list[Content]:
             details.append(f"flash attention {'on' if engine.flash_attention else 'off'}")
         if load.file_ns is not None:
             details.append(f"file {units.span(load.file_ns)}, context {units.span(load.context_ns)}")
-        lines.append(Content.styled("   ".join(details), MUTED).truncate(width, ellipsis=True))
+        lines.append(side_by_side(details, width))
         used = [device for device in load.buffers if device.model_bytes or device.kv_bytes or device.compute_bytes]
-        buffers = "   ".join(buffers_line(device) for device in used)
-        lines.append(Content.styled(buffers, MUTED).truncate(width, ellipsis=True))
+        lines.append(side_by_side([buffers_line(device) for device in used], width))
     return [*lines, *(Content("") for _ in range(_MODEL - len(lines)))]
+
+
+def side_by_side(pieces: Sequence[str], width: int) -> Content:
+    """As many of the pieces as there is room for, from the first on; only the first may be cut."""
+    whole = [" " * 3 * (at > 0) + piece for at, piece in enumerate(pieces)]
+    ways = ("".join(whole[:many]) for many in range(len(whole), 0, -1))
+    return longest(ways, width).stylize_before(MUTED)
 
 
 def buffers_line(device: Placement) -> str:

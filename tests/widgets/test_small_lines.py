@@ -34,6 +34,7 @@ from widgets.figures import columns, doing_line, load_line
 from widgets.frame import Frame, KeyWords
 from widgets.narrow import strip_lines
 from widgets.phase_table import phase_lines
+from widgets.side import side_by_side
 from widgets.why import why_line, why_lines
 
 SESSION, PROMPT = stories.session_facts(), stories.prompt_facts()
@@ -151,6 +152,18 @@ def test_a_load_in_ever_fewer_words() -> None:
         "loading  51 %  125 ms",
         "loading  51 %",
     ]
+
+
+def test_of_pieces_side_by_side_the_last_ones_go_first() -> None:
+    pieces = ["llama.cpp 0.3.36", "flash attention on", "file 79.0 ms"]
+    assert [side_by_side(pieces, width).plain for width in (52, 51, 37, 36, 10)] == [
+        "llama.cpp 0.3.36   flash attention on   file 79.0 ms",
+        "llama.cpp 0.3.36   flash attention on",
+        "llama.cpp 0.3.36   flash attention on",
+        "llama.cpp 0.3.36",
+        "llama.cpp…",
+    ]
+    assert side_by_side([], 10).plain == ""
 
 
 def test_a_stop_in_ever_fewer_words() -> None:
