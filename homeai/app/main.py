@@ -252,6 +252,8 @@ def _opened(
     except BaseException:
         session.close()
         raise
+    if session.damage:
+        listen(Notice(at_ns=now_ns(), code="record_damaged", message=session.damage))
     if settings.value("record") != "full" or "recorded" not in told_before(state_dir()):
         listen(recording_notice(settings.value("record")))
     return session

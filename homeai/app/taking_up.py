@@ -78,7 +78,7 @@ def _reading_tps(state: SessionState, model_path: str | None) -> float | None:
     compute = metrics()["rates.prefill_tps"].compute
     answers = [
         answer
-        for answer in reversed(state.answers.values())
+        for answer in reversed(list(state.answers.values()))
         if model_path is None or (answer.load is not None and answer.load.ended.model.path == model_path)
     ]
     rates = (compute(answer).value for answer in answers)

@@ -14,27 +14,30 @@ _TAIL_MOST = 64 * 1024 * 1024
 """Bytes of an unfinished line that are looked through for whole records; zeros can go on for gigabytes."""
 
 
-def clean_tail(path: Path, descriptor: int) -> None:
+def clean_tail(path: Path, descriptor: int) -> Path | None:
     """Let the file end with a newline; `descriptor` is open for reading and appending.
 
     A last record that lacks only its newline gets it. Else what follows the last newline is first kept in a file beside
-    the record, byte for byte, and then replaced by the whole records in it, often none. Raises OSError.
+    the record, byte for byte, and then replaced by the whole records in it, often none. Returns that file, None where
+    nothing was damaged. Raises OSError.
     """
     size = os.fstat(descriptor).st_size
     start = _after_last_newline(descriptor, size)
     if start == size:
-        return
+        return None
     tail = _bytes(descriptor, start, min(size, start + _TAIL_MOST))
     found = list(pieces(tail.replace(b"\0", b"")))
     if len(found) == 1 and not found[0].damage and tail == found[0].content:
         write_all(descriptor, b"\n")
-        return
-    _keep(path.with_name(path.name + DAMAGED), descriptor, start, size)
+        return None
+    aside = path.with_name(path.name + DAMAGED)
+    _keep(aside, descriptor, start, size)
     os.ftruncate(descriptor, start)
     for piece in found:
         if piece.fact is not None or piece.unknown_kind:
             write_all(descriptor, piece.content.strip() + b"\n")
     os.fsync(descriptor)
+    return aside
 
 
 def _after_last_newline(descriptor: int, size: int) -> int:

@@ -75,6 +75,8 @@ class Journal:
         self._path: Path | None = None
         self._writer: threading.Thread | None = None
         self._disk: _Disk | None = None
+        self.kept_aside: Path | None = None
+        """Where the damaged end of the earlier record is now; None where it was whole."""
 
     @classmethod
     def continued(
@@ -93,7 +95,7 @@ class Journal:
         journal = cls(path.parent, record=record, on_trouble=on_trouble)
         try:
             journal._descriptor = opened(path)
-            clean_tail(path, journal._descriptor)
+            journal.kept_aside = clean_tail(path, journal._descriptor)
         except OSError as problem:
             journal.close()
             raise HomeaiError(

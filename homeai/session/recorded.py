@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from homeai.clock import now_ns
 from homeai.events import AnyFact, Fault, Notice
 from homeai.journal.writer import Journal
-from homeai.metrics.state import SessionState
 from homeai.session.session import Session
+
+if TYPE_CHECKING:
+    from homeai.journal.entries import Recorded
 
 Record = Literal["full", "no-text", "off"]
 
@@ -62,8 +64,10 @@ class RecordedSession(Session):
             self.journal = Journal(folder, record=record, on_trouble=self._tell_trouble)
         try:
             # Only now: as long as another homeai had the record, it might have grown.
-            earlier = None if continues is None else _state_of(continues)
-            super().__init__(on_fact=self._tell, earlier=earlier, **more)
+            earlier = None if continues is None else _earlier(continues)
+            self.damage = self._damage_of(earlier)
+            """What was wrong with the earlier record, in sentences for people; empty for a whole one."""
+            super().__init__(on_fact=self._tell, earlier=None if earlier is None else earlier.state, **more)
         except BaseException:
             if self.journal is not None:
                 self.journal.close()
@@ -75,6 +79,11 @@ class RecordedSession(Session):
         if self.journal is not None:
             self.journal.close()
 
+    def _damage_of(self, earlier: Recorded | None) -> str:
+        aside = None if self.journal is None else self.journal.kept_aside
+        end = "" if aside is None else f"What was broken at the end of its record is kept in {aside.name}, beside it."
+        return " ".join(words for words in ("" if earlier is None else earlier.entry.damage, end) if words)
+
     def _tell(self, fact: AnyFact) -> None:
         if self.journal is not None:
             self.journal.put(fact)
@@ -85,8 +94,8 @@ class RecordedSession(Session):
             self._record(Notice(at_ns=now_ns(), code=fault.code, message=fault.message, help=fault.help))
 
 
-def _state_of(path: Path) -> SessionState:
+def _earlier(path: Path) -> Recorded:
     # Not at the top: a new session reads none.
     from homeai.journal.entries import recorded
 
-    return recorded(path).state
+    return recorded(path)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from homeai.errors import HomeaiError
-from homeai.events import Message, Sampler
+from homeai.events import Message, Sampler, Words
 from homeai.journal.entries import recorded
 from homeai.journal.naming import records
 from homeai.metrics.talks import talks
@@ -118,3 +118,24 @@ def test_a_session_that_goes_on_unrecorded_leaves_its_record_alone(start: Start)
     second.close()
     assert path_of(first).read_bytes() == before
     assert [fact.prompt for answer in second.state.answers.values() if (fact := answer.submitted)] == ["One", "Two"]
+
+
+@pytest.mark.parametrize("record", ["full", "off"])
+def test_what_is_wrong_with_its_record_is_told_when_it_goes_on(start: Start, record: Words) -> None:
+    first = start()
+    assert first.damage == ""
+    asked(first, first.open_chat(), "One")
+    first.close()
+    path = path_of(first)
+    second = start(record, continues=path)
+    assert second.damage == ""
+    second.close()
+    lines = path.read_bytes().split(b"\n")
+    path.write_bytes(b"\n".join([*lines[:3], b"junk", *lines[3:-1]])[:-9])
+    again = start(record, continues=path)
+    told = {
+        "full": "1 record is cut off. Everything else was read. What was broken at the end of its record is kept in "
+        f"{path.name}.damaged, beside it.",
+        "off": "2 records are cut off. Everything else was read.",
+    }[record]
+    assert again.damage == f"The record of this session is damaged: {told}"
