@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from textual.content import Content
 
 from homeai import units
 from homeai.events import Sample
 from homeai.metrics.state import ProbeState
-from homeai.metrics.status import lately
+from homeai.metrics.status import Doing, lately
 from widgets import charts
 from widgets.chart_lines import LABEL, MINUTE_NS, chart_lines
 from widgets.figures import ACCENT, MUTED, columns, size_of
@@ -18,24 +18,35 @@ from widgets.gpu_lines import gpu_height, gpu_lines, gpu_piece
 SCALE = "last minute, 0 to 100 %"
 
 
+DoneLately = Callable[[int], Sequence[Doing | None]]
+"""What the engine did in each of so many steps of the last minute."""
+
+_MARKS: dict[Doing, str] = {"loading": "l", "reading": "r", "writing": "w"}
+
+
 def machine_height(probes: Mapping[str, ProbeState], rows: int) -> int:
-    """How many lines `machine_lines` gives."""
+    """How many lines `machine_lines` gives without marks; those are one more."""
     return 2 * rows + gpu_height(probes, rows)
 
 
-def machine_lines(probes: Mapping[str, ProbeState], width: int, rows: int = 1) -> list[Content]:
+def machine_lines(
+    probes: Mapping[str, ProbeState], width: int, rows: int = 1, done: DoneLately | None = None
+) -> list[Content]:
     """Processor and memory, `rows` lines each: a chart of the last minute, the figure now, and two shares of it.
 
     Below them the GPUs, where there are any. Shares of the processor are of one core: 200 % is two, so that threads can
-    be read off.
+    be read off. With `done` a line above the charts marks what the engine did meanwhile.
     """
-    return [*_host_lines(probes, width, rows), *gpu_lines(probes, width, rows)]
+    return [*_host_lines(probes, width, rows, done), *gpu_lines(probes, width, rows)]
 
 
-def _host_lines(probes: Mapping[str, ProbeState], width: int, rows: int) -> list[Content]:
+def _host_lines(
+    probes: Mapping[str, ProbeState], width: int, rows: int, done: DoneLately | None = None
+) -> list[Content]:
     cpu, memory = probes.get("cpu"), probes.get("memory")
     if cpu is None and memory is None:
-        return [Content.styled("not measured yet", MUTED), *(Content("") for _ in range(2 * rows - 1))]
+        blank = 2 * rows - 1 + (done is not None)
+        return [Content.styled("not measured yet", MUTED), *(Content("") for _ in range(blank))]
     total = None if memory is None else memory.last.values.get("total_bytes")
     used = None if memory is None else memory.last.values.get("used_bytes")
     screen = "this screen " if width >= 52 else "screen "
@@ -49,7 +60,8 @@ def _host_lines(probes: Mapping[str, ProbeState], width: int, rows: int) -> list
             Content.assemble(("CPU ", MUTED), *_chart(cpu, "machine_percent", 100.0, cells, 1), f" {_now(cpu):>5}"),
             Content.assemble(("RAM ", MUTED), *_chart(memory, "used_bytes", total, cells, 1), " ", in_use),
         ]
-        return [columns(line, _share(*share, width, line), width) for line, share in zip(lines, shares, strict=True)]
+        told = [columns(line, _share(*share, width, line), width) for line, share in zip(lines, shares, strict=True)]
+        return [*_marks(done, cells, width), *told]
     cells = min(40, max(8, width - 52))
     of_core = [Content.assemble((words, MUTED), share, (" of a core", MUTED)) for words, share in shares]
     resident = [
@@ -57,6 +69,7 @@ def _host_lines(probes: Mapping[str, ProbeState], width: int, rows: int) -> list
         for words, name in (("engine ", "engine_rss_bytes"), ("this screen ", "program_rss_bytes"))
     ]
     return [
+        *_marks(done, cells, width),
         *chart_lines("CPU", _chart(cpu, "machine_percent", 100.0, cells, rows), _now(cpu), "100 %", of_core, width),
         *chart_lines(
             "RAM",
@@ -67,6 +80,16 @@ def _host_lines(probes: Mapping[str, ProbeState], width: int, rows: int) -> list
             width,
         ),
     ]
+
+
+def _marks(done: DoneLately | None, cells: int, width: int) -> list[Content]:
+    """`    ··lrrrwwwww···   l loading  r reading  w writing`, a letter for each step of the charts below."""
+    if done is None:
+        return []
+    line = Content(" " * LABEL + "".join("·" if each is None else _MARKS[each] for each in done(cells)))
+    legends = ("l loading  r reading  w writing", "l load  r read  w write", "")
+    words = next(words for words in legends if not words or len(words) + 2 <= width - line.cell_length)
+    return [columns(line, Content(words), width).stylize_before(MUTED)]
 
 
 def machine_line(probes: Mapping[str, ProbeState], width: int, last: Content | None = None) -> Content:

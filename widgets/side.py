@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from textual.content import Content
@@ -11,9 +12,11 @@ from textual.content import Content
 from homeai import units
 from homeai.events import Placement
 from homeai.metrics.memory_group import memory_words
-from homeai.metrics.state import ProbeState
+from homeai.metrics.state import ProbeState, SessionState
+from homeai.metrics.status import Doing, done_lately
 from homeai.metrics.view import AnswerView
 from widgets import charts
+from widgets.chart_lines import MINUTE_NS
 from widgets.figures import (
     ACCENT,
     CACHE_WORDS,
@@ -52,6 +55,7 @@ class _Plan:
     machine_rows: int = 1
     context: bool = False
     marks: bool = False
+    phase_marks: bool = False
     model: bool = False
     sums: bool = False
     air: int = 0
@@ -75,6 +79,7 @@ _WANTED: tuple[tuple[dict[str, Any], int], ...] = (
     ({"model": True}, _MODEL),
     ({"sums": True}, _SUMS),
     ({"gap_rows": 3}, 1),
+    ({"phase_marks": True}, 1),
     ({"why_rows": 5}, 1),
     ({"machine_rows": 2}, 0),
     ({"gap_rows": 4}, 1),
@@ -127,11 +132,17 @@ def side_lines(frame: Frame, width: int, height: int, kept: Kept | None = None) 
     bottom.append(rule("machine", width, SCALE))
     bottom += kept.lines(
         "machine",
-        (frame.state.probes, width, plan.machine_rows),
-        lambda: machine_lines(frame.state.probes, width, plan.machine_rows),
+        (frame.state.probes, width, plan.machine_rows, plan.phase_marks),
+        lambda: machine_lines(
+            frame.state.probes, width, plan.machine_rows, partial(_done, frame.state) if plan.phase_marks else None
+        ),
     )
     top = lines[: max(0, height - len(bottom) - plan.air)]
     return [*top, *(blank for _ in range(height - len(top) - len(bottom))), *bottom]
+
+
+def _done(state: SessionState, cells: int) -> Sequence[Doing | None]:
+    return done_lately(state, cells, MINUTE_NS // cells)
 
 
 def _doing(frame: Frame, answer: AnswerView, width: int) -> list[Content]:

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from homeai.events import AnyFact, EngineEnded, LoadFailed, Sample
 from homeai.metrics.fold import fold_all
-from homeai.metrics.status import EngineWord, computes_on_every_core, engine_word, lately
+from homeai.metrics.status import EngineWord, computes_on_every_core, done_lately, engine_word, lately
 from tests.metrics import stories
 from tests.metrics.stories import ms
 
@@ -83,3 +83,20 @@ def test_from_one_reading_to_the_next_only_the_last_step_changes() -> None:
     after = lately(fold_all(facts).probes["cpu"], "x", 10, ms(2000))
     assert before[:-1] == after[:-1]
     assert before[-1] != after[-1]
+
+
+def done(facts: list[AnyFact], at_ms: float, steps: int = 12, step_ms: float = 1000) -> str:
+    """By its first letter what was done in each step, the newest last."""
+    sample = Sample(at_ns=ms(at_ms), took_ns=1, probe="cpu", values={})
+    found = done_lately(fold_all([*facts, sample]), steps, ms(step_ms))
+    return "".join("." if each is None else each[0] for each in found)
+
+
+def test_what_was_done_lately_is_told_by_the_steps_of_the_charts() -> None:
+    # Loaded within the first second, read from 1,003 to 3,313 ms, written to 11,424 ms.
+    assert done(stories.whole_session(), 11_999) == "lrrwwwwwwwww"
+    assert done(stories.whole_session(), 60_000) == "............"
+    assert done([*SESSION, *stories.prompt_facts()[:5]], 2500) == ".........lrr"
+    assert done([*SESSION, *stories.prompt_facts(), *stories.writing_facts()[:4]], 5900) == "......lrrwww"
+    assert done([], 5900) == "............"
+    assert done_lately(fold_all(SESSION), 3, ms(1000)) == (None, None, None)
