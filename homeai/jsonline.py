@@ -16,11 +16,15 @@ def encode(message: msgspec.Struct) -> bytes:
         return _encoder.encode(without_surrogates(msgspec.to_builtins(message))) + b"\n"
 
 
+def whole_characters(text: str) -> str:
+    """Join the halves of surrogate pairs and put U+FFFD for lone ones: neither can be UTF-8."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
 def without_surrogates(value: object) -> object:
     """Return plain values with halves of characters joined, or as U+FFFD where the other half is missing."""
     if isinstance(value, str):
-        # A proper pair that came as two halves becomes its character; what is left alone becomes U+FFFD.
-        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+        return whole_characters(value)
     if isinstance(value, dict):
         return {without_surrogates(k): without_surrogates(v) for k, v in value.items()}
     if isinstance(value, list | tuple):

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from textual.content import Content
 
 from homeai import units
+from homeai.metrics.phases import WAIT_PHASES
 from homeai.metrics.view import AnswerView, PhaseRow
 from widgets.figures import MUTED, STRONG
 
 _SHARE_OF_A_TERM = 0.05
 """A phase that took less of the wait goes into the rest."""
-_BEFORE_THE_FIRST = ("start", "load", "queue", "template", "tokenise", "prefill", "first_sample")
 
 
 def first_token_sum(view: AnswerView, width: int) -> Content | None:
@@ -24,7 +24,7 @@ def first_token_sum(view: AnswerView, width: int) -> Content | None:
     if whole_ns is None:
         return None
     number, unit = _scale(whole_ns)
-    known = [row for row in view.rows if row.name in _BEFORE_THE_FIRST and row.span_ns]
+    known = [row for row in view.rows if row.name in WAIT_PHASES and row.span_ns]
     terms = [row for row in known if row.name == "prefill" or (row.span_ns or 0) >= _SHARE_OF_A_TERM * whole_ns]
     rest = whole_ns - sum(row.span_ns or 0 for row in terms)
     for detail in (2, 1, 0):

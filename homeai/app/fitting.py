@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from homeai.events import Device, Placement
 from homeai.metrics.alarms import gpus_of
-from homeai.metrics.placement import Gpu, held_bytes, matched
+from homeai.metrics.placement import Gpu, matched
 from homeai.metrics.state import SessionState
 from homeai.models.fit import STEP, Room, Shortage, estimate, shortage, steps
 from homeai.settings import BY_KEY
@@ -50,7 +50,7 @@ class Fit:
             free, there = self._free(place), "on the GPU" if place.name == "GPU" else "in memory"
             known = "" if free is None else f" of {size(free)} free"
             # Not added up: an integrated GPU's memory is the machine's.
-            parts.append(f"{size(held_bytes(place))}{known}{f' {there}' if len(self.places) > 1 else ''}")
+            parts.append(f"{size(place.held_bytes)}{known}{f' {there}' if len(self.places) > 1 else ''}")
         return f"needs {', '.join(parts)}"
 
     def _free(self, place: Placement) -> float | None:
@@ -105,7 +105,7 @@ def room_in(state: SessionState) -> Room | None:
     on_cards = 0.0
     for card, gpu in cards:
         if gpu is not None and gpu.free_bytes is not None and not gpu.shares_memory:
-            on_cards += gpu.free_bytes + (held_bytes(held[card.name]) if card.name in held else 0)
+            on_cards += gpu.free_bytes + (held[card.name].held_bytes if card.name in held else 0)
         elif card.free_bytes is not None:
             on_cards += card.free_bytes  # as it was before anything was loaded
         else:
@@ -127,7 +127,7 @@ def _place_words(place: Placement, free: float | None) -> str:
     parts = ", ".join(f"{what} {size(number)}" for what, number in sizes if number)
     where = "on the GPU" if place.name == "GPU" else "of memory"
     known = "" if free is None else f", {size(free)} are free"
-    return f"{size(held_bytes(place))} {where}{known} ({parts})"
+    return f"{size(place.held_bytes)} {where}{known} ({parts})"
 
 
 # --- another context --------------------------------------------------------------------------------------------------

@@ -152,7 +152,7 @@ def model(room: Room | None = None) -> Check | None:
 
     from homeai.errors import HomeaiError, UsageError
     from homeai.models.choose import resolve_model
-    from homeai.models.fit import STEP, estimate, needed, shortage
+    from homeai.models.fit import STEP, estimate, shortage
     from homeai.models.starter import REQUIREMENT, find_starter
     from homeai.places import state_dir
     from homeai.settings import load
@@ -173,7 +173,7 @@ def model(room: Room | None = None) -> Check | None:
         return Check("model", "ok", f"{message}.")
     options = found.for_model(chosen.path, chosen.size_bytes, state_dir()).engine_options(chosen.context_trained)
     options = replace(options, context=options.context or chosen.context_trained or STEP)
-    needs = sum(map(needed, estimate(chosen.plan, options, gpu=room.gpu_bytes is not None)))
+    needs = sum(place.held_bytes for place in estimate(chosen.plan, options, gpu=room.gpu_bytes is not None))
     message += f"; with a context of {count(options.context)} tokens it needs {size(needs)} of memory."
     short = shortage(chosen.plan, options, room, most=chosen.context_trained)
     if short is None:

@@ -13,9 +13,7 @@ from collections.abc import Iterable
 import msgspec
 
 from homeai.engine.wire import AnyReport
-from homeai.events import Text, Tokens
-
-_COLUMNS = ("ids", "sampled_at_ns", "compute_ns", "sample_ns", "text_ns", "wait_other_ns", "idle_ns")
+from homeai.events import TOKEN_COLUMNS, Text, Tokens
 
 
 def join(reports: Iterable[AnyReport]) -> list[AnyReport]:
@@ -64,5 +62,5 @@ def _joined(group: list[AnyReport]) -> AnyReport:
         at_ns=rows[-1].at_ns,
         reasoning=sum(part.reasoning for part in rows),
         shared=any(part.shared for part in rows),
-        **{name: tuple(value for part in rows for value in getattr(part, name)) for name in _COLUMNS},
+        **{name: tuple(value for part in rows for value in getattr(part, name)) for name in TOKEN_COLUMNS},
     )

@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from homeai.events.answers import TOKEN_COLUMNS as TOKEN_COLUMNS
 from homeai.events.answers import AnswerFact as AnswerFact
 from homeai.events.answers import Began as Began
 from homeai.events.answers import Channel as Channel

@@ -196,6 +196,10 @@ class Tokens(Fact, frozen=True, kw_only=True, tag="tokens"):
     shared: bool = False
 
 
+TOKEN_COLUMNS = ("ids", "sampled_at_ns", "compute_ns", "sample_ns", "text_ns", "wait_other_ns", "idle_ns")
+"""The columns of `Tokens`."""
+
+
 class Text(Fact, frozen=True, kw_only=True, tag="text"):
     """Text was handed over: whole characters, control bytes and all; `at_ns` is when its first character was."""
 

@@ -31,6 +31,11 @@ class Placement(Part, frozen=True, kw_only=True):
     kv_bytes: int | None = None
     compute_bytes: int | None = None
 
+    @property
+    def held_bytes(self) -> int:
+        """All that lies there, as far as it is told."""
+        return (self.model_bytes or 0) + (self.kv_bytes or 0) + (self.compute_bytes or 0)
+
 
 class Attention(Part, frozen=True, kw_only=True):
     """Layers of a model that attend alike: `layers` of them."""

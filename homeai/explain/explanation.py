@@ -8,13 +8,10 @@ from homeai.events import FinishReason
 from homeai.explain.context import AnswerContext
 from homeai.explain.finding import Finding, Subject, Term
 from homeai.explain.rules import found, rules
-from homeai.metrics.phases import PhaseName, does_not_fit
+from homeai.metrics.phases import WAIT_PHASES, does_not_fit
 from homeai.metrics.quantities import decode_tps, prefill_tps
 from homeai.metrics.state import SessionState
 from homeai.units import count, rate, size, span
-
-WAIT_PHASES: tuple[PhaseName, ...] = ("start", "load", "queue", "template", "tokenise", "prefill", "first_sample")
-"""What the time to the first token consists of."""
 
 NOTABLE_SHARE = 0.2
 """A cause of the wait, or of the stream, is named in the headline from this share on."""

@@ -11,6 +11,7 @@ from dataclasses import replace
 from msgspec.structs import replace as replace_fact
 
 from homeai.events import (
+    TOKEN_COLUMNS,
     Began,
     ChunkProgress,
     Ended,
@@ -105,16 +106,13 @@ def _more_prefill(prefill: PrefillState | None, fact: Prefilled) -> PrefillState
     )
 
 
-_COLUMNS = ("ids", "sampled_at_ns", "compute_ns", "sample_ns", "text_ns", "wait_other_ns", "idle_ns")
-
-
 def _more_tokens(tokens: TokenState, fact: Tokens) -> TokenState:
     rows = len(fact.sampled_at_ns)
     skipped = max(0, tokens.count - fact.first)
-    if any(len(getattr(fact, name)) != rows for name in _COLUMNS) or skipped >= rows:
+    if any(len(getattr(fact, name)) != rows for name in TOKEN_COLUMNS) or skipped >= rows:
         return tokens
     if skipped:
-        kept = {name: getattr(fact, name)[skipped:] for name in _COLUMNS}
+        kept = {name: getattr(fact, name)[skipped:] for name in TOKEN_COLUMNS}
         fact = replace_fact(fact, first=tokens.count, **kept)
     lost = fact.first - tokens.count
     stamps = fact.sampled_at_ns

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from homeai.events import EngineFacts, Placement
 from homeai.metrics.details import Figure, Group
-from homeai.metrics.placement import held_bytes
 from homeai.metrics.state import AnswerState
 from homeai.units import size
 
@@ -26,7 +25,7 @@ class Taken:
     @property
     def bytes_expected(self) -> int:
         """Weights, cache and work together."""
-        return held_bytes(self.expected)
+        return self.expected.held_bytes
 
     @property
     def error(self) -> float | None:
@@ -40,7 +39,7 @@ def taken(engine: EngineFacts) -> tuple[Taken, ...]:
         Taken(
             place.name,
             place,
-            sum(held_bytes(device) for device in engine.devices if (device.name == "CPU") == (place.name == "CPU")),
+            sum(device.held_bytes for device in engine.devices if (device.name == "CPU") == (place.name == "CPU")),
         )
         for place in engine.estimated
     )

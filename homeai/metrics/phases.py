@@ -28,6 +28,8 @@ PhaseName: TypeAlias = Literal[
     "total",
 ]
 PHASES: tuple[PhaseName, ...] = get_args(PhaseName)
+WAIT_PHASES = PHASES[: PHASES.index("decode")]
+"""What the time to the first token consists of."""
 
 _WORK: tuple[PhaseName, ...] = ("template", "tokenise", "prefill", "first_sample", "decode", "finish")
 _LOST = "lost from the record"

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Literal
 
-from homeai.events import Device, EngineFacts, EngineReady, LoadEnded, Placement
+from homeai.events import Device, EngineFacts, EngineReady, LoadEnded
 from homeai.metrics.state import ProbeState
 from homeai.units import percent, size
 
@@ -247,13 +247,8 @@ def memory_findings(
         gpu = places.get(device.name)
         if gpu is not None and not gpu.shares_memory:
             seen[gpu.key] = gpu
-            put[gpu.key] = put.get(gpu.key, 0) + held_bytes(device)
+            put[gpu.key] = put.get(gpu.key, 0) + device.held_bytes
     return tuple(found for key, gpu in seen.items() for found in _of_gpu(gpu, put[key], before.get(key)))
-
-
-def held_bytes(device: Placement) -> int:
-    """All that the engine put on a device."""
-    return (device.model_bytes or 0) + (device.kv_bytes or 0) + (device.compute_bytes or 0)
 
 
 def _of_gpu(gpu: Gpu, put: int, before: float | None) -> Iterator[Finding]:

@@ -174,11 +174,6 @@ def estimate(plan: Plan, options: EngineOptions, *, gpu: bool, context: int | No
     return tuple(places)
 
 
-def needed(place: Placement) -> int:
-    """All bytes of one place."""
-    return (place.model_bytes or 0) + (place.kv_bytes or 0) + (place.compute_bytes or 0)
-
-
 @dataclass(frozen=True, slots=True)
 class Room:
     """What is free for a model of which nothing is loaded."""
@@ -254,7 +249,7 @@ def largest_context(
     def fits(steps: int) -> bool:
         for place in estimate(plan, options, gpu=free_gpu_bytes is not None, context=steps * STEP):
             beside = (place.kv_bytes or 0) + (place.compute_bytes or 0)
-            if place.name == "GPU" and needed(place) > (free_gpu_bytes or 0):
+            if place.name == "GPU" and place.held_bytes > (free_gpu_bytes or 0):
                 return False
             if place.name == "CPU" and beside > free_bytes:
                 return False
@@ -268,7 +263,7 @@ def most_layers(plan: Plan, options: EngineOptions, free_gpu_bytes: float) -> in
 
     def fits(layers: int) -> bool:
         gpu = estimate(plan, replace(options, gpu_layers=layers), gpu=True)[0]
-        return needed(gpu) <= free_gpu_bytes
+        return gpu.held_bytes <= free_gpu_bytes
 
     return _last_that(fits, len(plan.blocks) + 1)
 

@@ -9,7 +9,6 @@ import pytest
 
 from homeai.engine.llamacpp import room
 from homeai.events import LoadEnded, LoadFailed
-from homeai.models.fit import needed
 from tests.engine.rig import Rig, starter
 from tests.models.shapes import write_shape
 from tests.models.tiny import write_chat_model
@@ -26,7 +25,8 @@ CHANGES: list[dict[str, Any]] = [
 
 def off_by(ended: LoadEnded) -> float:
     """By which share the estimate misses what was reported."""
-    real, guessed = sum(map(needed, ended.engine.devices)), sum(map(needed, ended.engine.estimated))
+    engine = ended.engine
+    real, guessed = (sum(place.held_bytes for place in places) for places in (engine.devices, engine.estimated))
     return abs(guessed - real) / real
 
 

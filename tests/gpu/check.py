@@ -13,7 +13,7 @@ from homeai.doctor.examine import examine as doctor
 from homeai.doctor.tiny_model import write_tiny_model
 from homeai.events import AnyFact, LoadEnded, Notice, Sampler
 from homeai.metrics.contract import contract
-from homeai.metrics.placement import gpus, held_bytes, matched
+from homeai.metrics.placement import gpus, matched
 from homeai.models.modelfile import examine
 from homeai.options import EngineOptions
 from homeai.places import log_dir
@@ -104,13 +104,13 @@ def check_whole(path: Path) -> None:
     ready = state.engine.ready
     places = matched(ready.devices if ready else (), known, os.environ)
     check("it is known which GPU holds the model", bool(places) and all(places.values()), places)
-    put = sum(held_bytes(device) for device in engine.devices if device.layers and device.name != "CPU")
+    put = sum(device.held_bytes for device in engine.devices if device.layers and device.name != "CPU")
     history = [sample for probe in state.probes.values() for sample in probe.history]
     used = [value for sample in history for name, value in sample.values.items() if name == "gpu_0_memory_used_bytes"]
     grown = max(used, default=0) - min(used, default=0)
     check("its memory grew by what was put there", grown >= 0.75 * put, f"{grown / MIB:.0f} of {put / MIB:.0f} MiB")
-    guessed = sum(held_bytes(place) for place in engine.estimated)
-    real = sum(map(held_bytes, engine.devices))
+    guessed = sum(place.held_bytes for place in engine.estimated)
+    real = sum(device.held_bytes for device in engine.devices)
     ratio = guessed / real if real else 0.0
     check("the estimate is within a tenth", abs(ratio - 1.0) <= 0.1, f"{ratio:.3f}")
     for probe in state.probes.values():

@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 
 from homeai.events import AnyFact, LoadEnded, Notice, Placement, Sampler
-from homeai.models.fit import needed
 from homeai.models.modelfile import examine
 from homeai.session.session import Session
 from tests.engine.rig import options
@@ -82,8 +81,8 @@ def test_all_layers(gpus: pytest.MonkeyPatch, model: Path) -> None:
 
 def test_the_estimate_is_close_on_the_gpu_too(gpus: pytest.MonkeyPatch, model: Path) -> None:
     loaded = Loaded(model, context=4096)
-    guessed = {place.name: needed(place) for place in loaded.engine.estimated}
-    real = {name: needed(device) for name, device in loaded.devices.items()}
+    guessed = {place.name: place.held_bytes for place in loaded.engine.estimated}
+    real = {name: device.held_bytes for name, device in loaded.devices.items()}
     assert guessed["GPU"] == pytest.approx(real["Vulkan0"], rel=0.1), (loaded.engine.estimated, loaded.engine.devices)
     assert sum(guessed.values()) == pytest.approx(sum(real.values()), rel=0.1)
 

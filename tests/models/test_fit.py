@@ -17,7 +17,6 @@ from homeai.models.fit import (
     estimate,
     largest_context,
     most_layers,
-    needed,
     plan_of,
     read_plan,
     shortage,
@@ -111,7 +110,7 @@ def test_on_a_gpu_the_weights_count_too(plan: Plan) -> None:
     wants = options(gpu_layers=-1)
     found = largest_context(plan, wants, free_bytes=1e12, free_gpu_bytes=500.0 * MIB, most=1 << 20)
     gpu = estimate(plan, wants, gpu=True, context=found)[0]
-    assert needed(gpu) <= 500 * MIB < needed(estimate(plan, wants, gpu=True, context=found + 256)[0])
+    assert gpu.held_bytes <= 500 * MIB < estimate(plan, wants, gpu=True, context=found + 256)[0].held_bytes
 
 
 def test_how_many_layers_fit(plan: Plan) -> None:
@@ -177,7 +176,7 @@ def test_more_context_never_takes_less(context: int, more: int, layers: int) -> 
     found = read_plan([starter()])
     assert found is not None
     short, long = (
-        sum(map(needed, estimate(found, options(gpu_layers=layers, context=tokens), gpu=True)))
+        sum(place.held_bytes for place in estimate(found, options(gpu_layers=layers, context=tokens), gpu=True))
         for tokens in (context, context + more)
     )
     assert short <= long

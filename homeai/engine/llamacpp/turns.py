@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from homeai.events import Message
+from homeai.jsonline import whole_characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,16 +62,7 @@ USER_ADDED = Note(
 
 def turns_of(messages: Iterable[Message]) -> list[Turn]:
     """Return the messages as turns, in text that can be UTF-8."""
-    return [Turn(message.role, _whole_characters(message.content), message.answer_id) for message in messages]
-
-
-def _whole_characters(text: str) -> str:
-    """Join the halves of surrogate pairs and replace lone ones: neither can be UTF-8, so neither can be tokens."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return text
+    return [Turn(message.role, whole_characters(message.content), message.answer_id) for message in messages]
 
 
 def adapt(turns: Sequence[Turn], habits: Habits) -> tuple[list[Turn], tuple[Note, ...]]:

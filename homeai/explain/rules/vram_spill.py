@@ -5,7 +5,7 @@ from __future__ import annotations
 from homeai.explain.context import AnswerContext
 from homeai.explain.finding import Confidence, Finding, Term
 from homeai.explain.rules import Rule
-from homeai.metrics.placement import FULL_BYTES, Gpu, held_bytes, memory_findings
+from homeai.metrics.placement import FULL_BYTES, Gpu, memory_findings
 from homeai.units import percent, significant, size
 
 BUSY_PERCENT = 80.0
@@ -21,8 +21,8 @@ def _find(context: AnswerContext) -> Finding | None:
         return None
     told = memory_findings(load.ended, context.gpus, {})
     spilled = next((found.message for found in told if found.code == "vram_spill"), "") or _noticed(context)
-    put = sum(held_bytes(place) for place in load.ended.engine.devices if place.name in context.gpus)
-    known = {gpu.index: gpu for gpu in context.gpus.values() if gpu is not None}.values()
+    put = sum(place.held_bytes for place in load.ended.engine.devices if place.name in context.gpus)
+    known = {gpu.key: gpu for gpu in context.gpus.values() if gpu is not None}.values()
     held = [gpu.engine_bytes for gpu in known if gpu.engine_bytes is not None]
     if spilled:
         terms = [Term("put on the GPU", put, "bytes")]
