@@ -12,6 +12,8 @@ from probes.reading import Probe, Problem, Reading, attempt
 
 BLOCKED_NS = 2_000_000_000
 """A reading that takes longer is told as blocked: by then four samples are missing from the screen."""
+NO_ANSWER = "no answer for"
+"""How the reason of a blocked reading begins."""
 
 
 class Sampler:
@@ -104,7 +106,7 @@ class _Lane:
             waited_ns = self._clock() - self._asked_at_ns
             if waited_ns >= BLOCKED_NS and not self._told_blocked:
                 self._told_blocked = True
-                self._tell(Reading(missing={"*": f"no answer for {waited_ns / 1e9:.0f} s"}), waited_ns)
+                self._tell(Reading(missing={"*": f"{NO_ANSWER} {waited_ns / 1e9:.0f} s"}), waited_ns)
             return
         self._asked_at_ns = self._clock()
         self._done.clear()
