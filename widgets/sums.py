@@ -23,10 +23,13 @@ def first_token_sum(view: AnswerView, width: int) -> Content | None:
     whole_ns = view.ttft_ns
     if whole_ns is None:
         return None
-    number, unit = _scale(whole_ns)
+    step_ns, number, unit = _scale(whole_ns)
     known = [row for row in view.rows if row.name in WAIT_PHASES and row.span_ns]
     terms = [row for row in known if row.name == "prefill" or (row.span_ns or 0) >= _SHARE_OF_A_TERM * whole_ns]
     rest = whole_ns - sum(row.span_ns or 0 for row in terms)
+    if rest > 0:
+        # As shown, too, the parts are to add up: a rest that is rounded by itself can be a last digit off.
+        rest = max(0, step_ns * (round(whole_ns / step_ns) - sum(round((row.span_ns or 0) / step_ns) for row in terms)))
     for detail in (2, 1, 0):
         words = [f"{row.label} {number(row.span_ns or 0)} {unit}{_tokens(row, detail)}" for row in terms]
         line = Content.assemble(
@@ -39,12 +42,13 @@ def first_token_sum(view: AnswerView, width: int) -> Content | None:
     return None
 
 
-def _scale(whole_ns: int) -> tuple[Callable[[int], str], str]:
-    """How to write the parts of a span, all alike, so that they can be added up; and their unit."""
+def _scale(whole_ns: int) -> tuple[int, Callable[[int], str], str]:
+    """How to write the parts of a span, all alike, so that they can be added up: the last digit, how, and the unit."""
+    # Adding 0 makes a plain 0 of what is a little less than that.
     if whole_ns < 999_500_000:
-        return (lambda span_ns: f"{span_ns / 1e6:.1f}"), "ms"
+        return 100_000, (lambda span_ns: f"{round(span_ns / 1e6, 1) + 0:.1f}"), "ms"
     digits = 2 if whole_ns < 99_950_000_000 else 0
-    return (lambda span_ns: f"{span_ns / 1e9:,.{digits}f}"), "s"
+    return 10 ** (9 - digits), (lambda span_ns: f"{round(span_ns / 1e9, digits) + 0:,.{digits}f}"), "s"
 
 
 def _tokens(row: PhaseRow, detail: int) -> str:

@@ -141,6 +141,29 @@ def test_what_the_engine_does_meanwhile_is_known_of_an_answer_that_waits_for_it(
     assert row(told, "queue").span_ns == ms(599.5)
 
 
+def test_others_are_computed_beside_an_answer_only_from_its_begin_to_its_end() -> None:
+    before = [*stories.session_facts(), *stories.prompt_facts()]
+    waiting = [*before, stories.submitted(2000, answer_id=2), Queued(at_ns=ms(2001), answer_id=2)]
+    began = [*waiting, Began(at_ns=ms(2002), answer_id=2)]
+    stopped = [*began, stories.ended(2100, "cancelled", answer_id=2)]
+    seen = [shown(facts, 2200, answer_id=2) for facts in (waiting, began, stopped)]
+    assert [(each.engine_at, each.beside) for each in seen] == [((1,), ()), ((), (1,)), ((), ())]
+    queued = [*waiting, stories.ended(2100, "cancelled", answer_id=2)]
+    assert shown(queued, 2200, answer_id=2).engine_at == ()
+
+
+def test_inside_the_first_chunk_rate_rest_and_what_was_saved_are_the_engines_estimate() -> None:
+    facts = [*stories.session_facts(), *stories.prompt_facts()[:5]]
+    inside = shown([*facts, ChunkProgress(at_ns=ms(1503), answer_id=1, done=128, total=604)], 1600).prompt
+    assert inside is not None
+    assert (inside.done, inside.estimated, inside.rate_tps, inside.chunks) == (128, True, pytest.approx(256.0), 0)
+    assert inside.eta_ns == round((604 - 128) / 256 * 1e9)
+    assert inside.saved_ns == round(1200 / 256 * 1e9)
+    early = shown([*facts, ChunkProgress(at_ns=ms(1103), answer_id=1, done=31, total=604)], 1200).prompt
+    assert early is not None
+    assert (early.done, early.rate_tps, early.eta_ns, early.saved_ns) == (31, None, None, None)
+
+
 def test_a_load_that_was_over_knows_how_long_before_the_question_that_was() -> None:
     load = shown(stories.whole_session(), 99_999).load
     assert load is not None

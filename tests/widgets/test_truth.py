@@ -283,6 +283,28 @@ def test_the_first_token_is_a_sum(width: int, words: str | None) -> None:
     assert (None if line is None else line.plain) == words
 
 
+@pytest.mark.parametrize(
+    ("prefill_ms", "ttft_ms", "words"),
+    [
+        (2309.0, 2314.2, "first token 2.31 s = prefill 2.31 s + rest 0.00 s"),
+        (2304.0, 2316.0, "first token 2.32 s = prefill 2.30 s + rest 0.02 s"),
+        (2312.0, 2311.0, "first token 2.31 s = prefill 2.31 s + rest 0.00 s"),
+        (2341.0, 2311.0, "first token 2.31 s = prefill 2.34 s + rest -0.03 s"),
+        (81.26, 81.34, "first token 81.3 ms = prefill 81.3 ms + rest 0.0 ms"),
+        (120_400.0, 123_456.0, "first token 123 s = prefill 120 s + rest 3 s"),
+    ],
+)
+def test_what_is_shown_of_the_sum_adds_up(prefill_ms: float, ttft_ms: float, words: str) -> None:
+    answer = frame_of(WRITTEN).answer
+    assert answer is not None
+    rows = tuple(
+        replace_frame(row, span_ns=ms(prefill_ms) if row.name == "prefill" else 0, tokens=None) for row in answer.rows
+    )
+    line = first_token_sum(replace_frame(answer, rows=rows, ttft_ns=ms(ttft_ms)), 80)
+    assert line is not None
+    assert line.plain == words
+
+
 def test_what_took_a_part_of_the_wait_has_its_own_term() -> None:
     facts = [*SESSION[:3], stories.submitted(205), *SESSION[3:], *_shifted(stories.prompt_facts()[1:3], -650)]
     facts += [stories.tokens(0, [700])]
