@@ -85,10 +85,10 @@ def test_a_stopped_search_tells_no_more(shelf: Shelf) -> None:
     def tell(each: Candidate | ModelFile) -> None:
         told.append(each)
         first.set()
-        assert stopped.wait(5)
+        assert stopped.wait(60)
 
     search = Search(shelf, tell)
-    assert first.wait(5)
+    assert first.wait(60)
     search.stop()
     stopped.set()
     assert eventually(lambda: not search.runs)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import stat
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from homeai.metrics.contract import contract
 from homeai.metrics.fold import fold_all
 from homeai.models.modelfile import ModelFile
 from homeai.session.recorded import RecordedSession
-from tests.engine.recorder import OPTIONS
+from tests.engine.recorder import OPTIONS, eventually
 from tests.session.conftest import Listener
 
 Record = Callable[..., tuple[RecordedSession, Listener]]
@@ -70,10 +69,8 @@ def test_an_answer_is_in_the_record_as_soon_as_it_ended(record: Record) -> None:
     session, _ = record()
     asked(session)
     assert session.journal is not None
-    deadline = time.monotonic() + 5
-    while not (session.journal.path and any(isinstance(fact, Ended) for fact in read(session.journal.path))):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    journal = session.journal
+    assert eventually(lambda: bool(journal.path and any(isinstance(fact, Ended) for fact in read(journal.path))))
 
 
 def test_nothing_is_recorded_of_a_session_without_a_question(record: Record, tmp_path: Path) -> None:
