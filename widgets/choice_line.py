@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widget import Widget
 
-from widgets.prose import MUTED
+from widgets.figures import MUTED
 
 
 class ChoiceLine(Widget, can_focus=True):

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from textual.content import Content
 
 from homeai import units
-from homeai.events import EngineFacts, ModelFacts
+from homeai.events import ModelFacts
 from homeai.metrics.view import AnswerView, LoadView, PromptView
 from widgets import charts
 from widgets.foreign import middle_cut, on_one_line
@@ -20,6 +20,7 @@ from widgets.foreign import middle_cut, on_one_line
 MUTED = "$foreground-muted"
 STRONG = "bold"
 ACCENT = "$primary"
+WARNING = "$warning"
 
 PHASE_WORDS = {
     "start": "starting the engine",
@@ -58,18 +59,6 @@ def rule(title: str, width: int, right: str = "") -> Content:
     end = f" {right} ─" if right else ""
     line = "─" * max(0, width - len(title) - 3 - len(end))
     return Content.assemble(("─ ", MUTED), (title, ACCENT), (f" {line}{end}", MUTED)).truncate(width)
-
-
-def placement(engine: EngineFacts) -> str:
-    """Where the model runs, by the engine's own report: `CPU, 2 threads`, `GPU RTX 4090, 31 of 31 layers`."""
-    offloaded = engine.layers_offloaded or 0
-    if offloaded == 0:
-        return "CPU" if engine.threads is None else f"CPU, {units.count(engine.threads)} threads"
-    on_gpu = ", ".join(
-        on_one_line(device.name) for device in engine.devices if not device.name.upper().startswith("CPU")
-    )
-    layers = f"{units.count(offloaded)} of {units.count(engine.layers_total)} layers"
-    return f"{on_gpu or 'GPU'}, {layers}"
 
 
 def model_words(model: ModelFacts, width: int) -> Content:

@@ -13,9 +13,9 @@ from homeai.metrics.context_now import ContextNow
 from homeai.metrics.state import SessionState
 from homeai.metrics.view import AnswerView, LoadView
 from homeai.targets import NO_TARGETS, Targets
-from widgets.figures import ACCENT, STRONG
+from widgets.figures import ACCENT, STRONG, WARNING
 from widgets.foreign import on_one_line
-from widgets.why import ALARM, WARNING
+from widgets.why import ALARM
 
 if TYPE_CHECKING:
     from homeai.explain.brief import Brief

@@ -11,10 +11,9 @@ from homeai import units
 from homeai.metrics.view import AnswerView, GapsView
 from homeai.targets import GapLine, beside, even, in_words
 from widgets import charts
-from widgets.figures import ACCENT, MUTED, STRONG
+from widgets.figures import ACCENT, MUTED, STRONG, WARNING
 
 AXIS = 9
-_WARNING = "$warning"
 _CUT, _WORST, _TOGETHER = "▴", "▲", "▔"
 LINE = "┄"
 """A target, in the chart and before its words; nothing else has this sign."""
@@ -119,7 +118,7 @@ def gap_words(gaps: GapsView, width: int) -> Content:
         ("median ", MUTED),
         units.span(gaps.median_ns),
         "   ",
-        (sign, _WARNING),
+        (sign, WARNING),
         ("worst ", MUTED),
         units.span(gaps.worst_ns),
     )
@@ -153,9 +152,9 @@ def _marks(bars: list[float | None], shared: list[bool], gaps: GapsView, top: in
     line = Content("")
     for index, (sign, value) in enumerate(zip(signs, bars, strict=True)):
         if index == worst:
-            line += Content.styled(_WORST, f"{STRONG} {_WARNING}")
+            line += Content.styled(_WORST, f"{STRONG} {WARNING}")
         elif value is not None and value > top:
-            line += Content.styled(_CUT, _WARNING)
+            line += Content.styled(_CUT, WARNING)
         else:
             line += Content.styled(sign, MUTED)
     return line

@@ -13,10 +13,9 @@ from homeai.metrics.state import ProbeState
 from homeai.metrics.status import lately
 from widgets import charts
 from widgets.chart_lines import LABEL, MINUTE_NS, chart_lines
-from widgets.figures import ACCENT, MUTED, STRONG, columns, size_of
+from widgets.figures import ACCENT, MUTED, STRONG, WARNING, columns, size_of
 from widgets.foreign import on_one_line
 
-WARNING = "$warning"
 MOST = 2
 """GPUs with lines of their own."""
 SLOWED = (("power_cap", "slowed: power limit"), ("thermal", "slowed: heat"), ("brake", "slowed: power supply"))

@@ -7,10 +7,11 @@ from textual.content import Content
 from homeai import units
 from homeai.metrics.alarms import placement_alarms
 from homeai.metrics.load_view import LoadView
+from homeai.metrics.placement import where_it_runs
 from homeai.metrics.status import engine_word
 from widgets import charts
-from widgets.figures import ACCENT, MUTED, STRONG, columns, load_line, model_words, placement
-from widgets.foreign import middle_cut
+from widgets.figures import ACCENT, MUTED, STRONG, columns, load_line, model_words
+from widgets.foreign import middle_cut, on_one_line
 from widgets.frame import ALARMING, Frame
 from widgets.why import ALARM
 
@@ -29,7 +30,7 @@ def header_line(frame: Frame, width: int) -> Content:
     right = Content("")
     if engine is not None:
         word, context = engine_word(frame.state), frame.context
-        right = Content.styled(f"{placement(engine)} · {word}" if width >= 60 else word, MUTED)
+        right = Content.styled(f"{on_one_line(where_it_runs(engine))} · {word}" if width >= 60 else word, MUTED)
         if placement_alarms(frame.state):
             right = Content.assemble((ALARM, ALARMING), right)
         if width >= 100 and engine.context is not None:

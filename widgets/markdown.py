@@ -16,8 +16,9 @@ from textual.content import Content, Span
 
 from homeai.markdown_rows import keep_every_cell
 from widgets.blocks import Block
+from widgets.figures import MUTED
 from widgets.foreign import on_one_line, shown
-from widgets.prose import MUTED, Part, Row, Rule, Table, plain
+from widgets.prose import Part, Row, Rule, Table, plain
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

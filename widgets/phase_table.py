@@ -12,7 +12,7 @@ from homeai.metrics.phases import DOES_NOT_FIT
 from homeai.metrics.view import AnswerView, LoadView, PhaseRow, PromptView
 from homeai.targets import even
 from widgets import charts
-from widgets.figures import CACHE_WORDS, MUTED, STRONG, ago, queue_words
+from widgets.figures import CACHE_WORDS, MUTED, STRONG, WARNING, ago, queue_words
 
 LABEL = 13
 SPAN = 12
@@ -24,7 +24,6 @@ TARGET = "┊"
 """The line of the target for the first token."""
 SLOWED = "▴"
 """Below the time line, where heat or a limit slowed the machine."""
-_WARNING = "$warning"
 
 _WHY_NONE = {"not yet": "", DOES_NOT_FIT: "does not fit"}
 """Reasons for which the notes have other words; all others they have room for."""
@@ -142,8 +141,8 @@ def _slowed_line(row: PhaseRow, view: AnswerView, words: str, shape: _Shape) -> 
         )
         for at in range(before, min(shape.bar, before + len(drawn))):
             cells[at] = SLOWED
-    note = Content.styled(words, _WARNING).truncate(shape.note, ellipsis=True)
-    marks = Content.styled("".join(cells), _WARNING)
+    note = Content.styled(words, WARNING).truncate(shape.note, ellipsis=True)
+    marks = Content.styled("".join(cells), WARNING)
     label, told = Content.styled(row.label, STRONG), Content.styled(_span(row), STRONG)
     line = Content.assemble(label.pad_right(LABEL - label.cell_length), marks, " ")
     line += note.pad_left(shape.note - note.cell_length)

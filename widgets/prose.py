@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from textual.content import Content
 
+from widgets.figures import MUTED
 from widgets.foreign import shown
 
 CODE = "on $panel"
-MUTED = "$foreground-muted"
 LEAST_WIDTH = 8
 """Below this an indentation is given up rather than the text squeezed into columns of one letter."""
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from textual.content import Content
 
 from homeai.explain.brief import Brief
-from widgets.figures import MUTED, STRONG, columns
+from widgets.figures import MUTED, STRONG, WARNING, columns
 from widgets.foreign import on_one_line
 
-WARNING = "$warning"
 ALARM = "! "
 """Stands before what is wrong; how it is has no sign."""
 _WHY = "why: "

@@ -14,9 +14,9 @@ from homeai.metrics.best import shares
 from homeai.metrics.quantities import decode_tps, ttft
 from homeai.metrics.state import AnswerState
 from homeai.targets import NO_TARGETS, USUAL_TARGETS, Targets
-from widgets.figures import MUTED, STRONG, rule
+from widgets.figures import MUTED, STRONG, WARNING, rule
 from widgets.foreign import on_one_line
-from widgets.why import ALARM, WARNING
+from widgets.why import ALARM
 
 INDENT = 2
 WIDEST = 110

@@ -16,7 +16,8 @@ from homeai.app.commands import COMMANDS, Command, Keys
 from homeai.app.keys import key_words
 from homeai.targets import USUAL_TARGETS, Targets
 from widgets.block_view import BlockView
-from widgets.prose import MUTED, Row
+from widgets.figures import MUTED
+from widgets.prose import Row
 
 if TYPE_CHECKING:
     from homeai.app.app import HomeaiApp

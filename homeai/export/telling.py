@@ -10,6 +10,7 @@ from homeai import units
 from homeai.explain import Explanation, explain
 from homeai.metrics.contract import asked_at
 from homeai.metrics.memory_group import memory_words
+from homeai.metrics.placement import where_it_runs
 from homeai.metrics.state import AnswerState, SessionState
 from homeai.metrics.talks import talks
 from homeai.metrics.view import AnswerView, PhaseRow, view
@@ -119,12 +120,13 @@ def machine(each: Told) -> str:
     if each.answer.load is None:
         return ""
     model, engine = each.answer.load.ended.model, each.answer.load.ended.engine
-    offloaded, threads = engine.layers_offloaded or 0, engine.threads
-    place = "CPU" if threads is None else f"CPU, {units.count(threads)} threads"
-    if offloaded:
-        gpus = ", ".join(device.name for device in engine.devices if not device.name.upper().startswith("CPU"))
-        place = f"{gpus or 'GPU'}, {units.count(offloaded)} of {units.count(engine.layers_total)} layers"
-    parts = (model.name, model.quant or "", units.size(model.size_bytes), place, memory_words(engine))
+    parts = (
+        model.name,
+        model.quant or "",
+        units.size(model.size_bytes),
+        where_it_runs(engine),
+        memory_words(engine),
+    )
     return " · ".join(part for part in parts if part)
 
 

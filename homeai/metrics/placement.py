@@ -13,7 +13,7 @@ from typing import Literal
 
 from homeai.events import Device, EngineFacts, EngineReady, LoadEnded
 from homeai.metrics.state import ProbeState
-from homeai.units import percent, size
+from homeai.units import count, percent, size
 
 Kind = Literal["explanation", "alarm"]
 
@@ -144,6 +144,14 @@ def _by_number(known: Sequence[Gpu], number: str, by_bus: bool) -> Gpu | None:
 
 def _only(found: Sequence[Gpu]) -> Gpu | None:
     return found[0] if len(found) == 1 else None
+
+
+def where_it_runs(engine: EngineFacts) -> str:
+    """Where the model runs, by the engine's own report: `CPU, 2 threads`, `CUDA0, 31 of 31 layers`."""
+    if not engine.layers_offloaded:
+        return "CPU" if engine.threads is None else f"CPU, {count(engine.threads)} threads"
+    gpus = ", ".join(device.name for device in engine.devices if not device.name.upper().startswith("CPU"))
+    return f"{gpus or 'GPU'}, {count(engine.layers_offloaded)} of {count(engine.layers_total)} layers"
 
 
 # --- requested against actual -----------------------------------------------------------------------------------------

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from homeai.events import Device, EngineReady, LoadEnded, Placement, Sample
+from homeai.events import Device, EngineFacts, EngineReady, LoadEnded, Placement, Sample
 from homeai.metrics.fold import fold_all
-from homeai.metrics.placement import Gpu, findings, gpus, matched, memory_findings
+from homeai.metrics.placement import Gpu, findings, gpus, matched, memory_findings, where_it_runs
 from tests.metrics import stories
 
 GIB = 1 << 30
@@ -227,3 +227,25 @@ def test_two_devices_on_one_gpu_are_added() -> None:
     both = load(ALL_ON_GPU, replace(ALL_ON_GPU, name="CUDA1"), REST)
     gpu = card(engine_bytes=float(PUT))
     assert [f.code for f in memory_findings(both, {"CUDA0": gpu, "CUDA1": gpu}, {})] == ["vram_spill"]
+
+
+@pytest.mark.parametrize(
+    ("engine", "words"),
+    [
+        (EngineFacts(backend="x", build="1", threads=2), "CPU, 2 threads"),
+        (EngineFacts(backend="x", build="1"), "CPU"),
+        (EngineFacts(backend="x", build="1", layers_offloaded=20, layers_total=49), "GPU, 20 of 49 layers"),
+        (
+            EngineFacts(
+                backend="x",
+                build="1",
+                layers_offloaded=31,
+                layers_total=31,
+                devices=(Placement(name="CUDA0"), Placement(name="CPU")),
+            ),
+            "CUDA0, 31 of 31 layers",
+        ),
+    ],
+)
+def test_where_the_model_runs_is_what_the_engine_reports(engine: EngineFacts, words: str) -> None:
+    assert where_it_runs(engine) == words

@@ -9,7 +9,6 @@ from textual.content import Content
 
 from homeai.events import (
     AnyFact,
-    EngineFacts,
     Fault,
     FinishReason,
     LoadFailed,
@@ -31,7 +30,6 @@ from widgets.figures import (
     doing_line,
     headline,
     model_words,
-    placement,
     rough_span,
     rule,
 )
@@ -212,28 +210,6 @@ def test_the_line_below_an_answer(facts: list[AnyFact], words: str) -> None:
 def test_the_line_below_an_answer_says_when_it_was_cut(reason: FinishReason, words: str) -> None:
     written = [*stories.session_facts(), *stories.prompt_facts(), *stories.writing_facts()]
     assert closing(answer_of([*written, stories.ended(11424.7, reason)])).plain.startswith(f"{words} · first token")
-
-
-@pytest.mark.parametrize(
-    ("engine", "words"),
-    [
-        (EngineFacts(backend="x", build="1", threads=2), "CPU, 2 threads"),
-        (EngineFacts(backend="x", build="1"), "CPU"),
-        (EngineFacts(backend="x", build="1", layers_offloaded=20, layers_total=49), "GPU, 20 of 49 layers"),
-        (
-            EngineFacts(
-                backend="x",
-                build="1",
-                layers_offloaded=31,
-                layers_total=31,
-                devices=(Placement(name="CUDA0"), Placement(name="CPU")),
-            ),
-            "CUDA0, 31 of 31 layers",
-        ),
-    ],
-)
-def test_where_the_model_runs_is_what_the_engine_reports(engine: EngineFacts, words: str) -> None:
-    assert placement(engine) == words
 
 
 def named(name: str) -> ModelFacts:
