@@ -147,7 +147,14 @@ def test_the_very_first_zero_share_is_no_fact(driver: FakeDriver) -> None:
 
 @pytest.mark.parametrize(
     ("bits", "flags"),
-    [(0x1, ()), (0x4, ("power_cap",)), (0x20, ("thermal",)), (0x48, ("thermal",)), (0x88, ("brake",))],
+    [
+        (0x1, ()),
+        (0x4, ("power_cap",)),
+        (0x20, ("thermal",)),
+        (0x48, ("thermal",)),
+        (0x88, ("brake",)),
+        (0x8, ("brake",)),
+    ],
 )
 def test_throttle_reasons(driver: FakeDriver, bits: int, flags: tuple[str, ...]) -> None:
     driver.tell(f"nvmlDeviceGetCurrentClocksEventReasons value {bits}")
