@@ -181,8 +181,8 @@ class NvidiaProbe:
         slowed = get("nvmlDeviceGetCurrentClocksEventReasons")
         if isinstance(slowed, Problem):
             slowed = get("nvmlDeviceGetCurrentClocksThrottleReasons")  # the same under its older name
-        # NVML's bits: 4 the power limit; 0x20 and 0x40 heat; 0x80 the power supply; 8 either of the last two, and alone a
-        # draw that was too high for it, of which the chip protects itself at once.
+        # NVML's bits: 4 the power limit; 0x20 and 0x40 heat; 0x80 the power supply; 8 either of the last two, and where
+        # it stands alone a draw that was too high, against which the chip protects itself at once.
         if isinstance(slowed, int) and slowed & 0xE8 == 0x8:
             slowed |= 0x80
         for name, bits in (("power_cap", 0x4), ("thermal", 0x60), ("brake", 0x80)):
