@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from homeai.options import EngineOptions
 
 
+WHOLE = 0.8
+"""Less of a GPU's memory than this share is a part of it: drivers keep some percent for themselves."""
+
+
 @dataclass(frozen=True, slots=True)
 class Fit:
     """What a load is expected to take, against what is free."""
@@ -104,13 +108,18 @@ def room_in(state: SessionState) -> Room | None:
         return Room(free)
     on_cards = 0.0
     for card, gpu in cards:
-        if gpu is not None and gpu.free_bytes is not None and not gpu.shares_memory:
+        if gpu is not None and gpu.free_bytes is not None and not gpu.shares_memory and not _is_slice(card, gpu):
             on_cards += gpu.free_bytes + (held[card.name].held_bytes if card.name in held else 0)
         elif card.free_bytes is not None:
             on_cards += card.free_bytes  # as it was before anything was loaded
         else:
             return None
     return Room(free, on_cards)
+
+
+def _is_slice(card: Device, gpu: Gpu) -> bool:
+    """Whether the engine was given a part of a GPU only (MIG): the probe tells of the whole."""
+    return bool(card.total_bytes and gpu.total_bytes) and (card.total_bytes or 0) < WHOLE * (gpu.total_bytes or 0)
 
 
 def cards_of(state: SessionState) -> list[tuple[Device, Gpu | None]]:

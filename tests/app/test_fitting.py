@@ -100,6 +100,19 @@ def test_the_memory_of_cards_is_what_they_tell_now_and_what_is_given_back() -> N
     assert room.gpu_bytes == 6 * GIB
 
 
+@pytest.mark.parametrize(("total", "free"), [(10, 9), (76, 79)])
+def test_of_a_part_of_a_gpu_what_the_engine_may_use_counts(total: int, free: int) -> None:
+    part = Device(
+        name="CUDA0", type="gpu", id="0000:01:00.0", free_bytes=9 * GIB, total_bytes=total * GIB, description="MIG"
+    )
+    hello = EngineReady(at_ns=1, generation=1, pid=1, backend="x", build="y", devices=(part,))
+    values = {"gpu_0_memory_free_bytes": 79.0 * GIB, "gpu_0_memory_total_bytes": 80.0 * GIB}
+    whole = Sample(at_ns=ms(1), took_ns=1, probe="nvidia", values=values, labels={"gpu_0_pci": "0000:01:00.0"})
+    room = room_in(fold_all([stories.SESSION, hello, memory(16 * GIB), whole]))
+    assert room is not None
+    assert room.gpu_bytes == free * GIB
+
+
 def test_which_of_two_alike_is_meant_is_known_in_the_order_of_the_bus(monkeypatch: pytest.MonkeyPatch) -> None:
     card = Device(name="CUDA0", description="Card", type="gpu", free_bytes=8 * GIB)
     hello = EngineReady(at_ns=1, generation=1, pid=1, backend="x", build="y", devices=(card,))
