@@ -32,7 +32,13 @@ class LineBox(Input):
         self.cursor_blink = False
 
     async def _on_key(self, event: events.Key) -> None:
-        await act_at_once(self, event)
+        written = event.character if event.is_printable and event.character else ""
+        if shown(written) == written:
+            await act_at_once(self, event)
+        else:  # a part of an emoji, whose width terminals dispute
+            event.stop()
+            event.prevent_default()
+            self.replace(shown(written), *self.selection)
 
     def _on_paste(self, event: events.Paste) -> None:
         """Take the first line of what is pasted, as if it had been typed."""

@@ -1,4 +1,4 @@
-"""The box of several lines: its rows are drawn as Textual would, and at what a row costs."""
+"""Boxes for text: rows of a long line are drawn as Textual would, and at what a row costs; emoji in one line."""
 
 from __future__ import annotations
 
@@ -6,13 +6,20 @@ import random
 import time
 
 import pytest
+from textual import events
 from textual.app import App, ComposeResult
 from textual.widgets import TextArea
 from textual.widgets.text_area import Selection
 
+from widgets.line_box import LineBox
 from widgets.steady_area import SteadyArea
 
 PIECES = ["word ", "a", "漢字", "\t", " ", "\n", "👍🏽", "❤️", "🇩🇪", "e\u0301", "long" * 15]
+
+
+class Lined(App[None]):
+    def compose(self) -> ComposeResult:
+        yield LineBox()
 
 
 class Boxed(App[None]):
@@ -56,3 +63,14 @@ async def test_a_row_costs_the_same_however_long_its_line_is() -> None:
         for y in range(10):
             TextArea._render_line(app.area, y)
         assert own_s < (time.process_time() - began) / 5, "with all of the line for each row a key took seconds"
+
+
+async def test_a_box_of_one_line_takes_of_emoji_what_terminals_agree_on() -> None:
+    app = Lined()
+    async with app.run_test() as pilot:
+        app.query_one(LineBox).focus()
+        for letter in "a👍🏽🇩🇪❤️b":
+            app.post_message(events.Key(letter, letter))
+        await pilot.pause()
+        await pilot.press("c")
+        assert app.query_one(LineBox).value == "a👍DE❤bc"
