@@ -28,8 +28,8 @@ from widgets.tabs import Tab, tab_line
 
 LEAST_WIDTH, LEAST_HEIGHT = 40, 10
 MOST_HINT_LINES, MOST_IN_HIGH_WINDOW = 3, 5
-WIDE_FOOTER = 100
-"""In a window less wide than this fewer words stand beside the keys."""
+WIDEST_FOOTER, WIDE_FOOTER = 115, 100
+"""In windows less wide than these fewer words stand beside the keys."""
 
 
 def welcome(keys: Keys) -> tuple[Row, ...]:
@@ -84,7 +84,7 @@ class ChatScreen(Screen[None]):
         """Where the user types."""
         self._hint = ("", False)
         """What is said above the box, and whether a question is being changed in it."""
-        self._ahead = ("", "")
+        self._ahead: tuple[str, ...] = ()
         """About what the question in the box would take, in words, and in fewer."""
         self._now = Situation()
         self._tabs: tuple[Tab, ...] = ()
@@ -177,10 +177,10 @@ class ChatScreen(Screen[None]):
             self._mark.update("✎" if editing else "┃")
             self._draw_hint()
 
-    def ahead(self, words: str, fewer: str) -> None:
-        """Say beside the keys about what the question would take, or nothing."""
-        if (words, fewer) != self._ahead:
-            self._ahead = (words, fewer)
+    def ahead(self, *words: str) -> None:
+        """Say beside the keys about what the question would take, at length, shorter and in few words, or nothing."""
+        if words != self._ahead:
+            self._ahead = words
             self._draw()
 
     def on_resize(self, event: events.Resize) -> None:
@@ -235,7 +235,8 @@ class ChatScreen(Screen[None]):
 
     def _footer(self, width: int) -> Content:
         """The keys that do something now, as far as they fit beside what the question in the box would take."""
-        line, ahead = Content(""), Content(self._ahead[width < WIDE_FOOTER])
+        told = self._ahead[(width < WIDEST_FOOTER) + (width < WIDE_FOOTER)] if self._ahead else ""
+        line, ahead = Content(""), Content(told)
         room = width - (ahead.cell_length + 2 if ahead else 0)
         for key, what in footer(self._now, self._keys):
             piece = Content.assemble("  " if line else "", (key, "bold"), (f" {what}", "$foreground-muted"))

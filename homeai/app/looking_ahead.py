@@ -32,7 +32,7 @@ class LookingAhead:
     def follow(self) -> None:
         """Something changed: look soon, and at once where there is nothing left to say."""
         if not self._may_say():
-            self._app.chat_screen.ahead("", "")
+            self._app.chat_screen.ahead()
         elif not self._pending:
             self._pending = True
             wait_s = max(0.0, self._looked_at_s + EVERY_S - monotonic())
@@ -46,7 +46,7 @@ class LookingAhead:
         return app.session is not None and not app.desk.current.is_busy and not empty
 
     def _look(self) -> None:
-        from homeai.explain.ahead import ahead, ratios
+        from homeai.explain.ahead import ahead, changed, ratios
 
         self._pending, self._looked_at_s = False, monotonic()
         app = self._app
@@ -57,9 +57,9 @@ class LookingAhead:
         source = (app.session, ended)
         if self._known is None or self._known[0] != source:
             self._known = source, ratios(state)
-        before = chat.answer_ids
-        if chat.editing is not None:
-            before = before[: before.index(chat.editing.answer_id)]
-        characters = len(app.chat_screen.prompt.text.strip())
-        found = ahead(state, self._known[1], before, characters, system=chat.system) if characters else None
-        app.chat_screen.ahead(*(("", "") if found is None else ahead_words(found)))
+        text, found = app.chat_screen.prompt.text.strip(), None
+        if text and chat.editing is not None:
+            found = changed(state, self._known[1], chat.editing.answer_id, text)
+        elif text:
+            found = ahead(state, self._known[1], chat.answer_ids, len(text), system=chat.system)
+        app.chat_screen.ahead(*(() if found is None else ahead_words(found)))

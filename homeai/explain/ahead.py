@@ -18,6 +18,8 @@ CHARACTERS_A_TOKEN = 4.2
 """Of English text, before this session has answers of its own to go by."""
 FIRST_EXTRA, NEXT_EXTRA = 30.0, 12.0
 """Tokens of a template around the first question of a chat, with the usual system text, and around a later one."""
+BEHIND_QUESTION = 6
+"""Of those the ones that follow the question: they end it and open the answer."""
 RECENT = 8
 
 
@@ -89,9 +91,31 @@ def ahead(
     else:
         own += known.next_extra
         before, reused = _whole(last) - last.tokens.reasoning, _kept(state, last)
-    new = round(before - reused + own)
-    found = predict(state, new_tokens=new, reused_tokens=reused)
-    if found is None:
+    return _with_wait(state, round(before - reused + own), reused)
+
+
+def changed(state: SessionState, known: Ratios, answer_id: int, text: str) -> Ahead | None:
+    """Estimate the question of an answer asked anew with other words; None where nothing is known of the rates.
+
+    What stands before its first changed character is in the cache still, as far as that was not emptied meanwhile.
+    """
+    loaded, answer = state.load.loaded, state.answers.get(answer_id)
+    if loaded is None or not state.load.resident or answer is None:
+        return None
+    if answer.submitted is None or answer.tokenised is None or answer.ended is None:
+        return None
+    before, held = answer.submitted.prompt, _kept(state, answer)
+    alike = next((at for at, pair in enumerate(zip(before, text, strict=False)) if pair[0] != pair[1]), None)
+    same = min(len(before), len(text)) if alike is None else alike
+    whole = answer.tokenised.prompt + (len(text) - len(before)) / known.characters_a_token
+    same_tokens = answer.tokenised.prompt - BEHIND_QUESTION - (len(before) - same) / known.characters_a_token
+    reused = max(0, min(held, round(same_tokens))) if loaded.ended.model.rolls_back else 0
+    return _with_wait(state, max(1, round(whole) - reused), reused)
+
+
+def _with_wait(state: SessionState, new: int, reused: int) -> Ahead | None:
+    found, loaded = predict(state, new_tokens=new, reused_tokens=reused), state.load.loaded
+    if found is None or loaded is None:
         return None
     busy = any(answer.ended is None for answer in state.answers.values())
     return Ahead(new, reused, None if busy else found.prefill_ns, loaded.ended.engine.context)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 from textual.pilot import Pilot
 
 from homeai.events import Calibrated
 from homeai.explain.ahead import Ahead
-from tests.app.stage import StagedApp, play, ready, screen_text, until
+from tests.app.stage import StagedApp, asked, play, ready, screen_text, until
 from tests.explain.scenes import TWO_CORES
 from tests.metrics import stories
 from widgets.ahead import ahead_words, roughly
@@ -78,7 +79,25 @@ async def test_a_text_that_cannot_fit_is_told_before_it_is_sent() -> None:
 )
 def test_the_words_claim_no_more_than_is_known(new: int, wait_ms: int | None, words: str) -> None:
     found = Ahead(new, 0, None if wait_ms is None else wait_ms * 1_000_000, 4096)
-    assert ahead_words(found)[0] == words
+    assert ahead_words(found)[1] == words
+    assert ahead_words(found)[0] == words  # nothing is reused
+
+
+def test_what_is_reused_is_told_where_there_is_room() -> None:
+    wide, long, short = ahead_words(Ahead(12, 1204, 100_000_000, 4096))
+    assert wide == "about 12 new tokens, 1,200 reused, first token in about 0.1 s"
+    assert long == "about 12 new tokens, first token in about 0.1 s"
+    assert short == "about 12 tokens, 0.1 s"
+    assert ahead_words(Ahead(12, 1204, None, 4096))[0] == "about 12 new tokens, 1,200 reused"
+
+
+async def test_a_changed_question_has_only_the_rest_of_it_to_be_read() -> None:
+    app = StagedApp(*stories.session_facts(), MEASURED)
+    async with app.run_test(size=(120, 36)) as pilot:
+        first, *rest = stories.whole_answer()
+        await asked(pilot, replace(first, prompt="x"), *rest)
+        await pilot.press("ctrl+o")
+        await until(pilot, lambda: "about 6 new tokens, 1,800 reused" in last_line(pilot))
 
 
 def test_two_figures_are_kept() -> None:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from homeai.events import AnyFact, Calibrated, Ended, Text, Tokens
-from homeai.explain.ahead import CHARACTERS_A_TOKEN, FIRST_EXTRA, Ratios, ahead, ratios
+from homeai.events import AnyFact, Calibrated, Ended, Submitted, Text, Tokens
+from homeai.explain.ahead import BEHIND_QUESTION, CHARACTERS_A_TOKEN, FIRST_EXTRA, Ratios, ahead, changed, ratios
 from homeai.metrics.fold import fold_all
 from homeai.metrics.state import SessionState
 from tests.explain.scenes import ID, TWO_CORES, session
@@ -77,6 +77,28 @@ def test_an_answer_that_was_replaced_does_not_count() -> None:
     found = ahead(state, PLAIN, [1, 2], 42)
     assert found is not None
     assert found.reused_tokens == 900
+
+
+def test_of_a_changed_question_what_follows_the_first_change_is_read_again() -> None:
+    """As it was tried: of 186 tokens 152 were reused, and by the chat's end alone 105 had been foretold."""
+    question = "Tell me about the garden behind it, with the old apple trees and the well, at some length."
+    facts = [*stories.session_facts(), *stories.whole_answer()]
+    facts = [replace(fact, prompt=question) if isinstance(fact, Submitted) else fact for fact in facts]
+    state, c = fold_all(facts), PLAIN.characters_a_token
+    at_the_end = changed(state, PLAIN, 1, question + " And the house?")
+    assert at_the_end is not None
+    assert at_the_end.reused_tokens == 1804 - BEHIND_QUESTION
+    assert at_the_end.new_tokens == round(1804 + 15 / c) - at_the_end.reused_tokens
+    at_the_start = changed(state, PLAIN, 1, "So t" + question[1:])
+    assert at_the_start is not None
+    assert at_the_start.reused_tokens == round(1804 - BEHIND_QUESTION - len(question) / c)
+    assert changed(state, PLAIN, 77, question) is None
+    # After another load nothing of it is there.
+    again = [replace(fact, load_id=2) for fact in (stories.LOAD_STARTED, stories.LOAD_ENDED)]
+    measured = Calibrated(at_ns=1, path=stories.MODEL.path, ceilings=TWO_CORES)
+    lost = changed(fold_all([*facts, *again, measured]), PLAIN, 1, question)
+    assert lost is not None
+    assert (lost.new_tokens, lost.reused_tokens) == (1804, 0)
 
 
 def test_while_another_answer_runs_no_time_is_told() -> None:
