@@ -82,6 +82,19 @@ def run_dashboard(settings: Settings, model_argument: str | None, continues: Pat
         measure=partial(measure_with, settings),
         targets=settings.targets(),
     )
+    status = show(app)
+    if insists and status == 0 and app.choosing.failure is not None:
+        return exit_code_of(app.choosing.failure)
+    return status
+
+
+def show(app: HomeaiApp) -> int:
+    """Show the application until it ends, whatever ends it, and return the exit status.
+
+    Raises:
+        HomeaiError: There was nothing to show.
+        Exception: Whatever ended the screen unexpectedly.
+    """
     try:
         status = asyncio.run(run_app(app))
     finally:
@@ -90,8 +103,6 @@ def run_dashboard(settings: Settings, model_argument: str | None, continues: Pat
         raise app.crash
     if app.refusal is not None:
         raise app.refusal
-    if insists and status == 0 and app.choosing.failure is not None:
-        return exit_code_of(app.choosing.failure)
     return status
 
 

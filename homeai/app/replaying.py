@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -145,10 +144,11 @@ def run_replay(settings: Settings, replay: Replay, tour: Mapping[int, str] = Map
 
     Raises:
         HomeaiError: The record cannot be played.
+        Exception: Whatever ended the screen unexpectedly.
     """
     from homeai.app.app import HomeaiApp
     from homeai.app.commands import Keys
-    from homeai.app.main import run_app, shows_unicode
+    from homeai.app.main import show, shows_unicode
 
     app = HomeaiApp(
         replay.open,
@@ -163,12 +163,4 @@ def run_replay(settings: Settings, replay: Replay, tour: Mapping[int, str] = Map
         tour=tour,
         targets=settings.targets(),
     )
-    try:
-        status = asyncio.run(run_app(app))
-    finally:
-        app.close_session()
-    if app.crash is not None:
-        raise app.crash
-    if app.refusal is not None:
-        raise app.refusal
-    return status
+    return show(app)
