@@ -249,12 +249,6 @@ def closing(view: AnswerView) -> Content:
     return Content(" · ".join(words))
 
 
-def context_words(view: AnswerView) -> str:
-    """`1,925 of 4,096`, what other chats hold of it included."""
-    used = None if view.context_used is None else view.context_used + view.context_others
-    return f"{units.count(used)} of {units.count(view.context_size)}"
-
-
 def context_line(view: AnswerView, label: int, width: int) -> Content:
     """`context  ▰▰▰▱▱▱  this chat 1,200, others 600, of 4,096`; the others' part has a sign of its own."""
     left = Content.styled("context".ljust(label), MUTED)
@@ -266,7 +260,8 @@ def context_line(view: AnswerView, label: int, width: int) -> Content:
             f"of {units.count(view.context_size)}"
         )
     else:
-        words = f"{context_words(view)}  {units.percent(view.context_fill)}"
+        held = f"{units.count(view.context_used)} of {units.count(view.context_size)}"
+        words = f"{held}  {units.percent(view.context_fill)}"
     cells = min(24, width - label - len(words) - 1)
     bar = "" if cells < 4 else charts.meter(view.context_fill, cells)
     others = min(len(bar), round(view.context_others / view.context_size * len(bar)))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace as replace_frame
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from homeai.events import AnyFact, Device, EngineReady, LoadEnded, Notice, Placement, Sample
+from homeai.explain.brief import Brief
 from homeai.metrics.alarms import placement_alarms
 from homeai.metrics.fold import fold_all
 from homeai.metrics.state import ProbeState
@@ -165,6 +167,11 @@ def test_a_misplaced_model_stays_visible_in_every_window() -> None:
         assert any(line.startswith("! 20 of 33 layers are on the GPU") for line in texts(side_lines(frame, 56, 32)))
         assert any(line.startswith("! 20 of 33 layers are on the GPU") for line in texts(strip_lines(frame, 76)))
         assert "! " in header_line(frame, 116).plain
+    # In the strip it takes the place of how it is, and gives way to what is wrong.
+    told = replace_frame(answered, why=Brief(wait="Waited for it.", short="604 new tokens to read"))
+    assert texts(strip_lines(told, 76))[2].startswith("! 20 of 33 layers are on the GPU")
+    wrong = replace_frame(answered, why=Brief(alarm="It is hot.", short="It is hot"))
+    assert texts(strip_lines(wrong, 76))[2].startswith("why: ! It is hot")
     as_asked = frame_of(loaded(gpu_layers_asked=20))
     assert placement_alarms(as_asked.state) == ()
     assert "! " not in header_line(as_asked, 116).plain

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace as frame_replace
 
 import pytest
 from msgspec.structs import replace
@@ -30,7 +31,7 @@ from tests.explain.scenes import ID, session
 from tests.explain.test_rules import CASES
 from tests.metrics import stories
 from tests.metrics.stories import ms
-from widgets.figures import columns, doing_line, load_line
+from widgets.figures import columns, doing_line, ending, load_line
 from widgets.frame import Frame, KeyWords
 from widgets.narrow import strip_lines
 from widgets.phase_table import phase_lines
@@ -142,6 +143,17 @@ def test_what_is_left_to_wait_goes_last_beside_a_bar() -> None:
     ]
 
 
+def test_an_older_answer_is_named_beside_its_wait_as_far_as_there_is_room() -> None:
+    state = fold_all(stories.whole_session())
+    shown = view(state, 1, 0)
+    frame = Frame(state, shown, place=(2, 3), keys=KeyWords(newer="Alt+Right", why="F10"))
+    lines = [strip_lines(frame, width)[0].plain for width in (76, 58)]
+    assert lines == [
+        "first token after  2.31 s                 answer 2 of 3, Alt+Right for newer",
+        "wait  2.31 s            answer 2 of 3, Alt+Right for newer",
+    ]
+
+
 def test_a_load_in_ever_fewer_words() -> None:
     load = load_view(fold_all([*LOADING, READING]), ms(335))
     assert load is not None
@@ -175,6 +187,16 @@ def test_a_stop_in_ever_fewer_words() -> None:
         "stopped while reading the prompt",
         "stopped",
     ]
+
+
+def test_an_answer_that_was_cut_while_it_thought_says_so_and_one_that_came_to_words_does_not() -> None:
+    cut = frame_replace(view(fold_all(stories.whole_session()), 1, 0), finish_reason="length", reasoning_tokens=121)
+    assert ending(cut) == "cut at the set length"
+    thinking = frame_replace(cut, first_answer_ns=None)
+    assert ending(thinking) == "cut at the set length, all of it thinking"
+    assert doing_line(thinking, 30).plain == "cut at the set length"
+    assert ending(frame_replace(thinking, finish_reason="stop")) == "finished"
+    assert ending(frame_replace(thinking, reasoning_tokens=0)) == "cut at the set length"
 
 
 def test_the_table_says_of_a_load_that_was_stopped_that_it_was_and_of_a_prompt_that_it_does_not_fit() -> None:
