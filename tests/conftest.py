@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -19,6 +20,8 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["HOMEAI_DATA_DIR"] = str(folder / "data")
     os.environ["HOMEAI_CACHE_DIR"] = str(folder / "cache")
     os.environ["XDG_DATA_HOME"] = str(folder / "share")
+    # The same examples at every run, and no limit on the time of one: a busy machine holds each up now and then.
+    settings.load_profile("ci")
     # What is ignored here, as under nohup or in the background of a script, every process would ignore that a test
     # starts and sends the signal to; what is handled here they take as usual.
     for name in ("SIGHUP", "SIGINT", "SIGTERM", "SIGQUIT"):
