@@ -12,7 +12,7 @@ from textual.content import Content
 from homeai.app.commands import Keys
 from homeai.app.live_page import LivePage, answer_words, turn
 from homeai.app.pick_answer_screen import PickAnswerScreen, answers_of
-from homeai.journal.entries import Recorded
+from homeai.journal.entries import Recorded, numbered
 from homeai.metrics.compare import compare, told
 from homeai.metrics.state import AnswerState, SessionState
 from widgets.compare_table import Choice, choice_line, compare_lines, head_line
@@ -199,12 +199,12 @@ class CompareScreen(LivePage):
         if recorded is None:
             return choosable(self.owner.desk, self.session_state)
         day = when(recorded.entry.last_at or recorded.entry.started_at, datetime.now().astimezone())
-        total = len(recorded.state.answers)
+        known = recorded.state.answers
         return [
             _Answer(
                 answer.answer_id,
                 Choice(
-                    f"{day}, answer {answer.answer_id} of {total}", answer.submitted.prompt if answer.submitted else ""
+                    f"{day}, {numbered(known, answer.answer_id)}", answer.submitted.prompt if answer.submitted else ""
                 ),
             )
             for answer in answers_of(recorded)

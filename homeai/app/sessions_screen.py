@@ -111,7 +111,8 @@ class SessionsScreen(ListScreen):
         if self._doing != "find" or self._box.value == self._typed:
             return
         self._typed, self._key = self._box.value, None
-        self._hits = {} if len(self._typed.strip()) < 2 else self._hits
+        if len(self._typed.strip()) < 2:
+            self._hits, self._searched = {}, ""
         self._take_back()
         self.set_timer(SEARCH_AFTER_S, self._search)
 

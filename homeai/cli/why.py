@@ -69,12 +69,12 @@ def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:  # noqa: ARG0
 
 def which(entry: Entry, answers: list[int], answer_id: int, question: str = "") -> str:
     """An answer in words: `Answer 2 of 3, session 9f86d081 "On the sky"`; its question in the title's place."""
+    from homeai.journal.entries import numbered
+
     last = ", the last one" if answer_id == max(answers) and len(answers) > 1 else ""
     named = question or entry.title
     title = f' "{named}"' if named else ""
-    # Of a session that was taken in without its other answers, or lost some, no number tells how many there were.
-    of = f" of {len(answers)}" if max(answers) == len(answers) else ""
-    return f"Answer {answer_id}{of}{last}, session {entry.short_id}{title}"
+    return f"{numbered(answers, answer_id).capitalize()}{last}, session {entry.short_id}{title}"
 
 
 def wrapped(text: str) -> str:

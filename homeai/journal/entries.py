@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -123,6 +123,14 @@ def answer_of(state: SessionState, number: int | None) -> int:
         numbers = f"{known[0]} to {known[-1]}" if whole else ", ".join(map(str, known))
         raise UsageError(f"That session has no answer {number}.", code="no_answer", help=f"It has {numbers}.")
     return number
+
+
+def numbered(answers: Collection[int], answer_id: int) -> str:
+    """`answer 2 of 3`, of the answers of a session.
+
+    Of one that was taken in without its other answers, or lost some, `answer 2`: no number there tells how many it had.
+    """
+    return f"answer {answer_id} of {len(answers)}" if max(answers) == len(answers) else f"answer {answer_id}"
 
 
 def _entry(path: Path, state: SessionState, damage: str, *, is_newer: bool) -> Entry:

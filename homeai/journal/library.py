@@ -123,6 +123,8 @@ class Library:
                 return found[0]
             if found:
                 raise _several(name, found)
+        if name.endswith(SUFFIX) and Path(name).name != name:
+            raise UsageError(f"There is no file {name}.", code="no_session")
         raise UsageError(
             f'There is no session "{name}".', code="no_session", help="homeai sessions list shows them all."
         )

@@ -143,6 +143,7 @@ def test_a_session_is_found_by_its_file(three: Library) -> None:
         ("zebra", "no_session", 'There is no session "zebra".'),
         ("", "no_session", 'There is no session ""'),
         ("none.jsonl", "no_session", "There is no session"),
+        ("nowhere/none.jsonl", "no_session", "There is no file nowhere/none.jsonl."),
     ],
 )
 def test_what_fits_none_or_several_is_refused(three: Library, name: str, code: str, message: str) -> None:
