@@ -69,7 +69,7 @@ def parser() -> Parser:
     made.add_argument("--stop", metavar="TEXT", action="append", default=[], help="end the answer before this text")
     made.add_argument("--json", action="store_true", help="print one JSON object with the answer and every figure")
     made.add_argument("--show-reasoning", action="store_true", help="show the reasoning too, on standard error")
-    made.add_settings(("model", "engine", "sampling", "program"))
+    made.add_settings(("model", "engine", "sampling", "dashboard", "program"))
     return made
 
 

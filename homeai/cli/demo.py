@@ -26,7 +26,7 @@ def parser() -> Parser:
     """The command's arguments."""
     made = Parser("homeai demo", SUMMARY, usage="[flags]", examples=("homeai demo", "homeai demo --speed 2"))
     made.add_argument("--speed", metavar="N", default="0.5", help="how many times as fast as it was; 0.5 if not given")
-    made.add_settings(("program",))
+    made.add_settings(("dashboard",))
     return made
 
 

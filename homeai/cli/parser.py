@@ -55,7 +55,7 @@ class Parser(argparse.ArgumentParser):
         self.add_argument("-h", "--help", action="help", help="show this help")
 
     def add_settings(self, groups: Collection[str]) -> None:
-        """Add the flags of these groups of settings; `given_flags` hands them on."""
+        """Add the flags of these groups of settings; `settings_of` reads them."""
         for setting in SETTINGS:
             if setting.group not in groups:
                 continue
@@ -142,6 +142,7 @@ class Parser(argparse.ArgumentParser):
             "Model": [],
             "Engine": [],
             "Sampling": [],
+            "Dashboard": [],
             "Program": [],
         }
         for action in self._actions:

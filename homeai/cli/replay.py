@@ -25,7 +25,7 @@ def parser() -> Parser:
     )
     made.add_argument("session", metavar="SESSION", nargs="?", default="last", help="which one; the last, if not given")
     made.add_argument("--speed", metavar="N", default="1", help="how many times as fast as it was, such as 0.5 or 4")
-    made.add_settings(("program",))
+    made.add_settings(("dashboard",))
     return made
 
 

@@ -54,7 +54,7 @@ class Setting:
     kind: Kind
     default: Value | Default
     help: str
-    group: Literal["model", "engine", "sampling", "program"]
+    group: Literal["model", "engine", "sampling", "dashboard", "program"]
     placeholder: str = "N"
     """What the help shows for the flag's value; empty where the bare flag means yes."""
 
@@ -131,19 +131,19 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("seed", Whole(0, 2**32 - 2, {"random": None}), None, "makes the choices repeatable", "sampling"),
     Setting("max_tokens", Whole(1, 2**31 - 1, {"unlimited": None}), None, "end the answer after this many tokens",
             "sampling"),
-    Setting("theme", Choice(THEMES), None, "colours of the dashboard", "program", "NAME"),
-    Setting("no_color", YesNo(), False, "the dashboard without colours, as with NO_COLOR in the environment", "program",
-            ""),
-    Setting("ascii", YesNo(), False, "the dashboard in ASCII characters only", "program", ""),
+    Setting("theme", Choice(THEMES), None, "colours of the dashboard", "dashboard", "NAME"),
+    Setting("no_color", YesNo(), False, "the dashboard without colours, as with NO_COLOR in the environment",
+            "dashboard", ""),
+    Setting("ascii", YesNo(), False, "the dashboard in ASCII characters only", "dashboard", ""),
     Setting("record", Choice(("full", "no-text", "off")), "full",
             "what is recorded of a session, on this machine only: full, no-text (figures without words) or off",
             "program", "WHAT"),
     Setting("target_first_token", Whole(1, 3_600_000, {"off": None}), USUAL_TARGETS.first_token_ms,
-            "milliseconds in which a first token feels immediate, a line in the charts; or off", "program", "MS"),
+            "milliseconds in which a first token feels immediate, a line in the charts; or off", "dashboard", "MS"),
     Setting("target_gap", Whole(1, 60_000, {"off": None}), USUAL_TARGETS.gap_ms,
-            "milliseconds a token with which text flows, a line in the charts; or off", "program", "MS"),
+            "milliseconds a token with which text flows, a line in the charts; or off", "dashboard", "MS"),
     Setting("target_reading", Whole(1, 1000, {"off": None}), USUAL_TARGETS.reading_tps,
-            "tokens a second that people read with comfort, a line in the charts; or off", "program"),
+            "tokens a second that people read with comfort, a line in the charts; or off", "dashboard"),
     Setting("backend", Text("the name of a Python module", r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*"),
             "homeai.engine.llamacpp", "the engine's Python module", "program", "MODULE"),
 )  # fmt: skip

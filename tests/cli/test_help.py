@@ -30,6 +30,14 @@ def test_every_setting_is_a_flag_of_every_command_that_runs_a_model(homeai: Home
         assert [setting.flag for setting in SETTINGS if f"  {setting.flag} " not in shown] == []
 
 
+def test_a_replay_offers_only_what_changes_how_it_looks(homeai: Homeai) -> None:
+    for command in ("replay", "demo"):
+        shown = homeai.run(command, "--help").out
+        offered = {setting.key for setting in SETTINGS if f"  {setting.flag} " in shown}
+        assert offered == {setting.key for setting in SETTINGS if setting.group == "dashboard"}
+        assert "--no-record" not in shown
+
+
 @pytest.mark.parametrize(("columns", "most"), [("60", 60), ("120", 100), ("20", 80), ("0", 100)])
 def test_help_is_wrapped_to_the_terminal(homeai: Homeai, columns: str, most: int) -> None:
     flags = homeai.run("chat", "--help", COLUMNS=columns).out.partition("\nFlags\n")[2]
