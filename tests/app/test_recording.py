@@ -12,8 +12,10 @@ from homeai.app.main import open_session
 from homeai.events import AnyFact, Ended, Sampler, Submitted
 from homeai.journal.naming import records
 from homeai.journal.reader import read
+from homeai.session.told import told_before
 from homeai.settings import load
 from tests.app.stage import screen_text, until
+from tests.engine.recorder import eventually
 from tests.models.tiny import write_chat_model
 
 SIZE = (120, 36)
@@ -40,7 +42,8 @@ async def said_after(app: HomeaiApp, question: str = "Hello") -> str:
             await until(pilot, lambda: app.session is not None, within_s=60)
             app.chat_screen.prompt.text = question
             await pilot.press("enter")
-            await until(pilot, lambda: app.desk.current.ended, within_s=60)
+            await until(pilot, lambda: app.desk.current.ended and not app.waits_for_facts, within_s=60)
+            await pilot.pause()
             return screen_text(pilot)
     finally:
         app.close_session()
@@ -54,6 +57,7 @@ async def test_what_was_asked_in_the_dashboard_is_recorded_and_that_is_said_once
     dashboard: Callable[..., HomeaiApp], tmp_path: Path
 ) -> None:
     assert "recorded, on this machine only" in await said_after(dashboard())
+    assert eventually(lambda: "recorded" in told_before(tmp_path / "state"))
     assert [fact.prompt for fact in recorded(tmp_path) if isinstance(fact, Submitted)] == ["Hello"]
     assert [fact.finish_reason for fact in recorded(tmp_path) if isinstance(fact, Ended)] == ["stop"]
     assert "recorded" not in await said_after(dashboard())
