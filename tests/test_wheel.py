@@ -16,13 +16,12 @@ UNREACHABLE = ("Failed to fetch", "the network was disabled", "error sending req
 @pytest.mark.system
 @pytest.mark.skipif(not shutil.which("uv"), reason="uv, which builds the wheel, is not installed")
 def test_the_top_level_of_the_wheel(tmp_path: Path) -> None:
-    built = subprocess.run(
-        ["uv", "build", "--wheel", "--no-sources", "--out-dir", str(tmp_path), str(ROOT)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    command = ["uv", "build", "--wheel", "--no-sources", "--out-dir", str(tmp_path), str(ROOT)]
+    # What built this project before is in uv's cache; the network is asked only where it is not.
+    for more in (["--offline"], []):
+        built = subprocess.run([*command, *more], capture_output=True, text=True, timeout=600, check=False)
+        if built.returncode == 0:
+            break
     if built.returncode and any(words in built.stderr for words in UNREACHABLE):
         pytest.skip("the build backend, hatchling, can be neither fetched nor found in uv's cache")
     assert built.returncode == 0, built.stderr
