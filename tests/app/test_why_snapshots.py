@@ -83,7 +83,7 @@ def test_a_question_that_is_being_typed(snap_compare: Any, size: tuple[int, int]
     async def run_before(pilot: Pilot[Any]) -> None:
         app = await ready(pilot)
         app.chat_screen.prompt.text = "Summarise this letter for me: dear neighbours, the hall is not free"
-        await until(pilot, lambda: app.chat_screen._ahead[0])
+        await until(pilot, lambda: app.chat_screen._ahead)
         await pilot.pause(0.1)
 
     app = StagedApp(*CPU_BOUND, MEASURED, *minute())
