@@ -8,10 +8,15 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from homeai.events import AnyFact, Fault, SessionStarted, Submitted, Text, Words
+from homeai.journal.library import Library
 from homeai.journal.reader import Reading, read
 from homeai.journal.writer import Journal
 from homeai.jsonline import encode
 from tests.metrics import stories
+
+EVENING, NIGHT = "2026-11-29T21:04:05.000+01:00", "2026-11-29T20:30:00.000-05:00"
+BLUE = "Why is the sky blue over the sea?"
+MORNING = "2026-11-30T08:00:00.000+01:00"
 
 
 def written(
@@ -62,3 +67,7 @@ def session(
         facts = [fact for fact in facts if not isinstance(fact, Text)]
         facts.insert(-1, Text(at_ns=stories.ms(3314.6), answer_id=1, channel="answer", text=said))
     return facts
+
+
+def recorded(library: Library, facts: list[AnyFact], **more: object) -> Path:
+    return written(library.folder, facts, **more)  # type: ignore[arg-type]

@@ -1,51 +1,24 @@
-"""The library: what it says of sessions, how they are found, named and deleted, and what its index bears."""
+"""The library: what it says of sessions, how they are found, named and deleted."""
 
 from __future__ import annotations
 
 import os
-import sqlite3
-import stat
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
 from homeai.errors import HomeaiError, UsageError
-from homeai.events import AnyFact, Renamed, SessionStarted, Submitted
+from homeai.events import Renamed, SessionStarted, Submitted
 from homeai.journal import index as index_module
 from homeai.journal.library import Library
 from homeai.journal.naming import records
 from homeai.journal.trash import sweep
 from homeai.journal.writer import Journal, is_in_use
-from homeai.jsonline import encode
-from tests.journal.records import facts_of, session, written
+from tests.journal.records import EVENING, MORNING, NIGHT, facts_of, recorded, session
 from tests.metrics import stories
-
-EVENING, NIGHT = "2026-11-29T21:04:05.000+01:00", "2026-11-29T20:30:00.000-05:00"
-BLUE = "Why is the sky blue over the sea?"
-MORNING = "2026-11-30T08:00:00.000+01:00"
-
-
-@pytest.fixture
-def library(tmp_path: Path) -> Iterator[Library]:
-    with Library(tmp_path / "data", tmp_path / "cache") as made:
-        yield made
-
-
-def recorded(library: Library, facts: list[AnyFact], **more: object) -> Path:
-    return written(library.folder, facts, **more)  # type: ignore[arg-type]
-
-
-@pytest.fixture
-def three(library: Library) -> Library:
-    """Told in another order than they were made; the one of the night is later than the evening's by the clock."""
-    recorded(library, session("bbbb2222", BLUE, started_at=NIGHT, said="Grüße from 東京都."))
-    recorded(library, session("aaaa1111", "Count to ten", started_at=EVENING, said="One, two, three"))
-    recorded(library, session("aaaa3333", "Count the stars", started_at=MORNING, said="Too many."))
-    return library
 
 
 def test_nothing_was_recorded_yet(library: Library, tmp_path: Path) -> None:
@@ -321,94 +294,6 @@ def test_what_a_killed_run_deleted_is_swept_by_the_next_and_not_before(tmp_path:
     assert list((tmp_path / "data" / "trash").rglob("*.jsonl"))
     Library(tmp_path / "data", tmp_path / "cache").close()
     assert not (tmp_path / "data" / "trash").exists()
-
-
-# --- the index --------------------------------------------------------------------------------------------------------
-
-
-def _index(tmp_path: Path) -> Path:
-    return tmp_path / "cache" / "sessions.sqlite3"
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has other rights")
-def test_only_the_user_can_read_the_index(three: Library, tmp_path: Path) -> None:
-    three.sessions()
-    assert stat.S_IMODE(_index(tmp_path).stat().st_mode) == 0o600
-    assert stat.S_IMODE(_index(tmp_path).parent.stat().st_mode) == 0o700
-
-
-def test_only_what_changed_is_read_again(three: Library, tmp_path: Path) -> None:
-    told: list[tuple[int, int]] = []
-    with Library(
-        tmp_path / "data", tmp_path / "cache", progress=lambda done, total: told.append((done, total))
-    ) as watched:
-        watched.sessions()
-        assert told == [(1, 3), (2, 3), (3, 3)]
-        told.clear()
-        watched.sessions()
-        assert told == []
-        path = records(watched.folder)[1]
-        with path.open("ab") as file:
-            file.write(encode(Renamed(at_ns=1, title="Changed")))
-        assert "Changed" in {entry.title for entry in watched.sessions()}
-        assert told == [(1, 1)]
-
-
-@pytest.mark.parametrize("harm", ["missing", "junk", "emptied", "cut", "old", "no tables", "entries", "torn pages"])
-def test_a_damaged_index_is_made_anew(three: Library, tmp_path: Path, harm: str) -> None:
-    before = three.sessions()
-    three.close()
-    file = _index(tmp_path)
-    content = file.read_bytes()
-    match harm:
-        case "missing":
-            file.unlink()
-        case "junk":
-            file.write_bytes(b"no database at all " * 1000)
-        case "emptied":
-            file.write_bytes(b"")
-        case "cut":
-            file.write_bytes(content[: len(content) // 2])
-        case "torn pages":
-            file.write_bytes(content[:4096] + b"\xaa" * (len(content) - 4096))
-        case _:
-            with sqlite3.connect(file) as database:
-                match harm:
-                    case "old":
-                        database.execute("PRAGMA user_version = 0")
-                    case "no tables":
-                        database.execute("DROP TABLE said")
-                        database.execute("UPDATE sessions SET mtime_ns = 0")
-                    case "entries":
-                        database.execute("UPDATE sessions SET entry = '{}'")
-            database.close()
-    assert three.sessions() == before
-    assert [hit.entry.id for hit in three.search("sky")] == ["bbbb2222"]
-
-
-def test_an_index_that_cannot_be_kept_is_no_hindrance(tmp_path: Path) -> None:
-    (tmp_path / "cache").touch()
-    with Library(tmp_path / "data", tmp_path / "cache") as library:
-        recorded(library, session("s", "Why is the sky blue?"))
-        assert [entry.id for entry in library.sessions()] == ["s"]
-        assert len(library.search("sky")) == 1
-
-
-def test_an_index_in_use_by_another_is_waited_for_and_told(
-    three: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(index_module, "_LOCKED_S", 0.05)
-    three.sessions()
-    three.close()
-    recorded(three, session("new", "Another one"))
-    other = sqlite3.connect(_index(tmp_path), isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
-    with pytest.raises(HomeaiError) as refused:
-        three.sessions()
-    assert refused.value.code == "busy"
-    other.execute("ROLLBACK")
-    other.close()
-    assert len(three.sessions()) == 4
 
 
 def test_a_file_that_cannot_be_read_is_left_out(three: Library) -> None:
