@@ -10,6 +10,7 @@ import os
 from pathlib import Path
 
 APP = "homeai"
+_VARIABLES = ("HOMEAI_CONFIG_DIR", "HOMEAI_STATE_DIR", "HOMEAI_DATA_DIR", "HOMEAI_CACHE_DIR")
 
 
 def config_file() -> Path:
@@ -56,11 +57,19 @@ def engine_log() -> Path:
     return log_dir() / "engine.log"
 
 
+def home_dir() -> Path:
+    """The user's own folder; of a user who has none one that is not there."""
+    try:
+        return Path.home()
+    except RuntimeError:
+        return Path(os.sep) / "nonexistent"
+
+
 def at_home(path: Path) -> str:
     """The path as people write it, with `~` for their own folder."""
     try:
-        return str(Path("~") / path.relative_to(Path.home()))
-    except (ValueError, RuntimeError):  # elsewhere, or there is no such folder
+        return str(Path("~") / path.relative_to(home_dir()))
+    except ValueError:  # elsewhere
         return str(path)
 
 
@@ -70,5 +79,16 @@ def _place(variable: str, name: str) -> Path:
     # Not at the top: half of the commands need no place, and all of them should start at once.
     import platformdirs
 
-    path: Path = getattr(platformdirs, name)(APP, appauthor=False)
-    return path
+    try:
+        path: Path | None = getattr(platformdirs, name)(APP, appauthor=False)
+    except RuntimeError:  # a user without a home, as in containers
+        path = None
+    if path is not None and path.is_absolute():
+        return path
+    from homeai.errors import HomeaiError
+
+    raise HomeaiError(
+        "This user has no home folder, where homeai keeps its files.",
+        code="no_home",
+        help=f"export HOME=FOLDER, or each of {', '.join(_VARIABLES)}.",
+    )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from homeai import places
+from homeai.cli.crash import told as told_of
+from homeai.errors import HomeaiError
 
 REPLACEMENTS = {
     "HOMEAI_CONFIG_DIR": lambda: places.config_file().parent,
@@ -46,3 +49,20 @@ def test_a_home_folder_sign_is_expanded(monkeypatch: pytest.MonkeyPatch, tmp_pat
 def test_logs_follow_a_replaced_state_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HOMEAI_STATE_DIR", str(tmp_path))
     assert places.log_dir().is_relative_to(tmp_path)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="elsewhere every user has a home")
+def test_a_user_without_a_home_is_told_what_helps(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def nobody(_number: int) -> object:
+        raise KeyError
+
+    for name in ("HOME", *REPLACEMENTS, *(f"XDG_{name}_HOME" for name in ("CONFIG", "STATE", "DATA", "CACHE"))):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("pwd.getpwuid", nobody)
+    for place in (*REPLACEMENTS.values(), places.log_dir):
+        with pytest.raises(HomeaiError, match="no home folder") as told:
+            place()
+        assert "export HOME=" in told.value.help
+    assert not places.home_dir().exists()
+    assert places.at_home(tmp_path) == str(tmp_path)
+    assert told_of(ValueError("x")).endswith(f"It could not be written to a log: {told.value.message}")

@@ -8,6 +8,7 @@ import traceback
 from datetime import datetime
 
 from homeai import __version__
+from homeai.errors import HomeaiError
 from homeai.places import log_dir
 
 
@@ -18,13 +19,13 @@ def told(problem: Exception) -> str:
     """
     details = "".join(traceback.format_exception(problem))
     now = datetime.now().astimezone()
-    path = log_dir() / f"crash-{now:%Y%m%d-%H%M%S}-{os.getpid()}.log"
     sentence = f"homeai: Something unexpected happened ({type(problem).__name__}: {problem})."
     try:
+        path = log_dir() / f"crash-{now:%Y%m%d-%H%M%S}-{os.getpid()}.log"
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8", errors="replace") as file:
             file.write(f"homeai {__version__}, Python {sys.version}, {sys.platform}, {now.isoformat()}\n\n{details}")
-    except OSError as unwritten:
-        return f"{details}{sentence} It could not be written to a log: {unwritten}."
+    except (OSError, HomeaiError) as unwritten:
+        return f"{details}{sentence} It could not be written to a log: {str(unwritten).rstrip('.')}."
     return f"{sentence} The details are in {path}."

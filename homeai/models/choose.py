@@ -21,6 +21,7 @@ from homeai.models.judge import shown
 from homeai.models.library import Candidate, find_candidates
 from homeai.models.modelfile import ModelFile, Source, examine
 from homeai.models.starter import HOW_TO_GET, find_starter
+from homeai.places import home_dir
 from homeai.whole import replace_file
 
 __all__ = ["ModelFile", "last_model", "remember", "resolve_model"]
@@ -56,7 +57,7 @@ def resolve_model(
         NoModelError: There is no such model, several could be meant, or there is none at all.
         BrokenModelError: The file is there but cannot chat.
     """
-    home = home or Path.home()
+    home = home or home_dir()
     texts = _readings(argument or "", home)
     if argument is None or not texts:
         return _default(state_dir, notice)

@@ -18,6 +18,7 @@ from homeai.models.judge import PART_NAME, shown
 from homeai.models.modelfile import SHARD_NAME, ModelFile, Source, examine, name_of
 from homeai.models.scan import Budget, Skipped, identity_of, walk
 from homeai.models.starter import find_starter
+from homeai.places import home_dir
 
 __all__ = ["Candidate", "Listing", "Skipped", "each_candidate", "find_candidates", "find_models", "places"]
 
@@ -99,7 +100,7 @@ def each_candidate(
 ) -> Iterator[Candidate]:
     """The same, each as it is found, for whoever shows them meanwhile."""
     budget = budget or Budget()
-    home = home or Path.home()
+    home = home or home_dir()
     for folder in folders:
         yield from _in_folder(_absolute(folder), "folder", budget)
     if (starter := find_starter()) is not None:
@@ -123,7 +124,7 @@ def places(
     platform: str = sys.platform,
 ) -> tuple[Path, ...]:
     """The folders that are searched: the user's own, and those of other programs that are there."""
-    others = (folder for folder, _ in cache_folders(environ, home or Path.home(), platform) if os.path.lexists(folder))
+    others = (folder for folder, _ in cache_folders(environ, home or home_dir(), platform) if os.path.lexists(folder))
     return (*map(_absolute, folders), *others)
 
 
