@@ -131,6 +131,9 @@ def test_the_cause_of_a_late_token(changes: dict[str, Any], cause: str) -> None:
 def test_without_the_engines_word_a_pause_has_no_known_cause() -> None:
     finding = found("stall", gaps_ms=(12.0,) * 30 + (612.0,) + (12.0,) * 30)
     assert (finding.confidence, finding.cost_ns) == ("low", ms(600))
+    assert finding.words == "One token came late, by 600 ms, after a pause of 612 ms: for a reason that cannot be seen."
+    both = found("stall", gaps_ms=(12.0,) * 30 + (612.0, 312.0) + (12.0,) * 30)
+    assert both.words.startswith("2 tokens came late, by 900 ms together, the longest pause 612 ms: for a reason")
 
 
 def test_fewer_threads_are_measured_against_more() -> None:

@@ -41,10 +41,12 @@ def _find(context: AnswerContext) -> Finding | None:
         return None
     first = max(lost_ns, key=lost_ns.__getitem__)
     number = sum(times.values())
-    late = "One token came" if number == 1 else f"{count(number)} tokens came"
     reasons = "; ".join(
         f"{WORDS[cause]} ({span(lost)})" for cause, lost in sorted(lost_ns.items(), key=lambda item: -item[1])
     )
+    words = f"{count(number)} tokens came late, by {span(cost_ns)} together, the longest pause {span(longest_ns)}"
+    if number == 1:
+        words, reasons = f"One token came late, by {span(cost_ns)}, after a pause of {span(longest_ns)}", WORDS[first]
     return Finding(
         id="stall",
         subject="stream",
@@ -53,7 +55,7 @@ def _find(context: AnswerContext) -> Finding | None:
         cost_ns=cost_ns,
         brief=WORDS[first] if first != "unknown" else "it paused",
         nutshell=NUTSHELLS[first],
-        words=f"{late} late, by {span(cost_ns)} together, the longest pause {span(longest_ns)}: {reasons}.",
+        words=f"{words}: {reasons}.",
         terms=tuple(Term(WORDS[cause], times[cause], "count", lost) for cause, lost in lost_ns.items()),
     )
 
