@@ -14,6 +14,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
+from textual.widget import Widget
 from textual.widgets import Static
 
 from homeai import units
@@ -293,7 +294,7 @@ class ChatSettingsScreen(ModalScreen[None]):
         """Take the mark away."""
         self._mark(event.widget, "  ")
 
-    def _mark(self, widget: Any, sign: str) -> None:
+    def _mark(self, widget: Widget, sign: str) -> None:
         row = widget.parent
         if isinstance(row, Horizontal):
             label = row.query_one(".label", Static)

@@ -101,9 +101,9 @@ class Index:
 
         Where nothing can be kept (a full disk, a folder that may not be written to) it is one of this run alone.
         """
-        for name in (str(self._path), str(self._path)):
+        for _ in range(2):
             try:
-                return do(self._opened(name))
+                return do(self._opened(str(self._path)))
             except sqlite3.OperationalError as problem:
                 if "locked" in str(problem):
                     raise HomeaiError(

@@ -149,7 +149,6 @@ class AnswerView:
     """Over about the last two seconds; None before there are two tokens and after the end."""
     decode_tps: float | None
     """(tokens - 1) / time from the first to the last token."""
-    decode_missing: str | None
     end_to_end_tps: float | None
     """tokens / total, of an ended answer. Never to be called speed alone."""
     gaps: GapsView
@@ -236,7 +235,6 @@ def view(state: SessionState, answer_id: int, now_ns: int) -> AnswerView:
         reasoning_tokens=tokens.reasoning,
         decode_live_tps=recent_rate(tokens, LIVE_RATE_NS, now_ns).value if live else None,
         decode_tps=decode.value,
-        decode_missing=decode.missing,
         end_to_end_tps=end_to_end_tps.METRIC.compute(answer).value,
         gaps=_gaps(answer),
         prompt=prompt,

@@ -35,10 +35,5 @@ def fewest(physical: int, *, restricted: bool, quota: float | None) -> Cores:
     """Which limit binds; a quota of 2.5 CPUs is 2 cores, of 0.5 it is 1."""
     if quota is not None and quota < physical:
         return Cores(max(1, int(quota)), f"CPU limit of {quota:.3g} in this container or session")
-    reason = counted(physical, "physical core")
+    reason = "1 physical core" if physical == 1 else f"{physical} physical cores"
     return Cores(physical, f"{reason} allowed to this process" if restricted else reason)
-
-
-def counted(number: int, noun: str) -> str:
-    """The number with its noun: `1 core`, `2 cores`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
