@@ -122,12 +122,14 @@ def matched(
     for device in on_gpu:
         number = re.fullmatch(r"CUDA(\d+)", device.name)
         named = listed[int(number[1])] if number and int(number[1]) < len(listed) else ""
+        # What lies elsewhere on the bus is another one, be it the only one that a probe tells of.
+        possible = [gpu for gpu in known if not (device.id and gpu.pci) or gpu.pci == device.id.lower()]
         gpu = (
-            _only([gpu for gpu in known if device.id and gpu.pci == device.id.lower()])
-            or _only([gpu for gpu in known if named.startswith("GPU-") and gpu.uuid.startswith(named)])
+            _only([gpu for gpu in possible if device.id and gpu.pci == device.id.lower()])
+            or _only([gpu for gpu in possible if named.startswith("GPU-") and gpu.uuid.startswith(named)])
             or _by_number(known, named if listed else number[1] if number else "", by_bus)
-            or _only([gpu for gpu in known if gpu.name and gpu.name == device.description])
-            or (_only(known) if len(on_gpu) == 1 else None)
+            or _only([gpu for gpu in possible if gpu.name and gpu.name == device.description])
+            or (_only(possible) if len(on_gpu) == 1 else None)
         )
         # The 512 MiB that a processor with graphics sets aside for them are full at once, and mean nothing.
         found[device.name] = replace(gpu, shares_memory=True) if gpu is not None and device.type == "igpu" else gpu

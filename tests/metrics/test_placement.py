@@ -161,6 +161,11 @@ def test_a_name_that_only_one_has_is_sure() -> None:
     assert matched([cuda(0)], TWO, {"CUDA_VISIBLE_DEVICES": "1"})["CUDA0"] == TWO[1]
 
 
+def test_the_only_one_that_a_probe_tells_of_is_not_one_elsewhere_on_the_bus() -> None:
+    assert matched([cuda(0, "0000:09:00.0", "Arc")], TWO[:1]) == {"CUDA0": None}
+    assert matched([cuda(0, "", "Arc")], TWO[:1]) == {"CUDA0": TWO[0]}
+
+
 def test_no_gpu_no_match() -> None:
     assert matched([CPU], TWO, {"CUDA_VISIBLE_DEVICES": ""}) == {}
     assert matched([cuda(0)], ()) == {"CUDA0": None}
