@@ -15,11 +15,14 @@ from homeai.engine.llamacpp import measuring
 from homeai.engine.llamacpp.native import Context
 from homeai.engine.wire import Measure
 from homeai.errors import EngineError
-from homeai.events import Ceilings, Measured, Step
+from homeai.events import Ceilings, EngineFacts, Measured, Step
 from homeai.lab import calibrate as calibrating
-from homeai.lab.calibrate import Progress, calibrate, meaning
+from homeai.lab.calibrate import Progress, calibrate
 from homeai.lab.memory_read import last_level_cache_bytes, read_bytes_per_s
+from homeai.lab.processor_time import ProcessorTime
+from homeai.lab.verdict import left_out, meaning, refused
 from homeai.metrics.roofline import fit
+from homeai.metrics.soundness import disturbances
 from homeai.models.modelfile import ModelFile
 from homeai.settings import tuned
 from tests.cli.conftest import Homeai, assert_gone
@@ -66,7 +69,68 @@ def test_all_sizes_are_measured_and_described(model: ModelFile) -> None:
 
 def test_what_does_not_fit_into_the_budget_is_left_out(model: ModelFile) -> None:
     found, _ = calibrate(settings(2), model, budget_s=0.0, tell=ignore)
-    assert [(step.tokens, step.depth) for step in found.steps] == [(1, 0), (2, 0), (4, 0), (1, 200)]
+    assert [(step.tokens, step.depth) for step in found.steps] == [(1, 0), (2, 0), (4, 0)]
+    assert "No more than 4 tokens at once were measured: 512 did not fit" in left_out(found)
+
+
+def test_the_meter_stands_full_at_no_time(model: ModelFile) -> None:
+    seen: list[Progress] = []
+    calibrate(settings(2), model, budget_s=0.01, tell=seen.append)
+    assert max(each.done for each in seen) < 1
+    assert seen[-1].what == "reading memory"
+    assert Progress("it", 0.5, 12.3).words == "it, about 12 s left"
+    assert Progress("it", 0.99, 0.0).words == "it, longer than expected"
+    assert Progress("it").words == "it"
+
+
+def test_a_slow_machine_takes_little_more_than_its_time(model: ModelFile) -> None:
+    """A token of 1 s: 1, 2 and 4 at once are measured; an answer of 64 tokens and 36 behind a context are too many."""
+    made = calibrating._Bench(settings(2), model, 25.0, ignore, None)
+    asked: list[tuple[int, int, int]] = []
+    second = 1_000_000_000
+
+    def measure(tokens: int, *, depth: int = 0, repeats: int = 1, keep: bool = False) -> bool:
+        asked.append((tokens, depth, repeats))
+        made._began_ns -= repeats * tokens * second
+        made._took[(tokens, depth)] += [tokens * second] * repeats
+        return True
+
+    made._measure = measure  # type: ignore[method-assign]
+    made._began_ns = calibrating.now_ns()
+    made._measure_sizes()
+    made._measure_behind_context(EngineFacts(backend="x", build="1", context=4096))
+    made.session.close()
+    assert sum(tokens * repeats for tokens, _, repeats in asked) < 30
+    assert all(depth == 0 for _, depth, _ in asked), "filling 256 tokens of context would take four minutes"
+
+
+def test_a_machine_that_is_busy_is_told_from_one_that_is_slow(
+    model: ModelFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Under a steady load all times grow alike, repeats are even, and nothing but the processor time tells."""
+    monkeypatch.setenv("HOMEAI_SCRIPT", "crowd=0.25")
+    found, loaded = calibrate(settings(2), model, tell=ignore)
+    assert found.engine_share == pytest.approx(0.25)
+    assert found.others_share is not None
+    assert (found.noise, found.spread, found.unordered) == (0.0, 0.0, 0.0)
+    (reason,) = disturbances(found)
+    assert "he engine got 25 % of the processor time that it can use." in reason
+    assert meaning(found, loaded) == []
+    words = refused(found, Ceilings(measured_at="2026-11-29T12:00:00.000+01:00"))
+    assert "this measurement is not kept" in words
+    assert "The one of 2026-11-29 stays in use." in words
+    assert words.endswith("Close other programs and measure again.")
+
+
+def test_what_other_programs_use_is_what_homeai_does_not() -> None:
+    began = ProcessorTime()
+    until_ns = calibrating.now_ns() + 300_000_000
+    while calibrating.now_ns() < until_ns:
+        pass
+    share = began.others_share()
+    assert share is not None
+    # This process had one core; what is left is for others at most, give or take a tick of the clock they count by.
+    assert 0 <= share <= 1
 
 
 def test_what_was_disturbed_takes_no_longer_than_more_tokens_do(model: ModelFile, tmp_path: Path) -> None:
@@ -145,6 +209,45 @@ def test_the_command_says_it_in_words(homeai: Homeai) -> None:
     assert "tokens at once" in done.out
     assert "about 1.00 ms however few tokens it has, and 0.10 ms more for each" in done.out
     assert "Kept." in done.err
+
+
+def test_a_disturbed_measurement_leaves_the_one_before_as_it_was(homeai: Homeai) -> None:
+    path = write_chat_model(homeai.home / "tiny.gguf")
+    assert homeai.run("calibrate", "--model", str(path), "--json").status == 0
+    file = homeai.home / "state" / tuned.FILE_NAME
+    before = file.read_bytes()
+    done = homeai.run("calibrate", "--model", str(path), "--json", script="crowd=0.3")
+    assert done.status == 1
+    assert "the engine got 30 % of the processor time" in done.err
+    assert "stays in use" in done.err
+    assert "Kept." not in done.err
+    told = done.object()
+    assert told["written"] is None
+    assert len(told["ceilings"]["disturbances"]) == 1
+    assert file.read_bytes() == before
+    shown = homeai.run("calibrate", "--model", str(path), script="crowd=0.3")
+    assert shown.out.startswith("Not kept, of a machine that was busy:\n")
+    assert "A computation takes" not in shown.out
+    assert file.read_bytes() == before
+
+
+def test_what_was_measured_can_be_forgotten(homeai: Homeai) -> None:
+    path = write_chat_model(homeai.home / "tiny.gguf")
+    told = homeai.run("calibrate", "--model", str(path), "--json").object()
+    file, place = Path(told["written"]), tuned.Place(told["machine"], told["build"], told["model"]["path"])
+    place = tuned.Place(place.machine, place.build, tuned.model_name(path, path.stat().st_size))
+    other = tuned.Place("another machine", "b", "m")
+    tuned.write_ceilings(file, other, Ceilings(measured_at="now"))
+    tuned.write_measured(file, place, {"threads": 1}, at="2026-11-30T01:00:00+01:00", answer_ms={})
+    done = homeai.run("calibrate", "--forget", "--model", str(path))
+    assert done.status == 0
+    assert "Forgotten." in done.err
+    assert tuned.ceilings(file, place) is None
+    assert tuned.measured(file, place).values == {"threads": 1}
+    assert tuned.ceilings(file, other) == Ceilings(measured_at="now")
+    again = homeai.run("calibrate", "--forget", "--json", "--model", str(path))
+    assert again.object()["forgotten"] is False
+    assert "Nothing was kept" in again.err
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends a signal")
@@ -258,8 +361,8 @@ def test_without_a_model_there_are_no_spans() -> None:
 def test_more_tokens_take_longer(tmp_path: Path) -> None:
     rig = Rig()
     rig.load(starter(), context=1024)
-    for tokens in (1, 128):
-        rig.backend.measure(Measure(measure_id=tokens, tokens=tokens, repeats=3))
+    for tokens, repeats in ((1, 20), (128, 3)):
+        rig.backend.measure(Measure(measure_id=tokens, tokens=tokens, repeats=repeats))
     few, many = rig.of(Measured)
     assert 3 * min(few.took_ns) < min(many.took_ns)
     rig.close()
