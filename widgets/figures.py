@@ -13,6 +13,7 @@ from textual.content import Content
 
 from homeai import units
 from homeai.events import ModelFacts
+from homeai.metrics.phases import is_interrupted
 from homeai.metrics.view import AnswerView, LoadView, PromptView
 from widgets import charts
 from widgets.foreign import middle_cut, on_one_line
@@ -198,7 +199,7 @@ def _how(view: AnswerView) -> str:
         case "cancelled":
             return "stopped"
         case _:
-            return "failed"
+            return "interrupted" if is_interrupted(view.fault) else "failed"
 
 
 def progress_bar(view: AnswerView, width: int) -> Content | None:
@@ -221,7 +222,7 @@ def headline(view: AnswerView, width: int, *, short: bool = False) -> Content:
     elif view.live:
         words, figure = "waiting  ", units.span(view.total_ns)
     else:
-        verb = {"cancelled": "stopped", "error": "failed"}.get(view.finish_reason or "", "ended")
+        verb = {"cancelled": "stopped", "error": _how(view)}.get(view.finish_reason or "", "ended")
         words, figure = f"{verb} after  ", units.span(view.total_ns)
     if short:
         speed = Content("")

@@ -17,6 +17,7 @@ from homeai.app.session_rows import about, rows_of
 from homeai.errors import HomeaiError
 from homeai.journal.entries import Entry, Recorded
 from homeai.metrics.contract import asked_at
+from homeai.metrics.phases import is_interrupted
 from homeai.metrics.quantities import metrics
 from homeai.metrics.state import AnswerState
 from homeai.metrics.summary import summary_line
@@ -189,7 +190,7 @@ def _row(answer: AnswerState, now: datetime) -> SessionRow:
         answer.answer_id,
         metrics()["ttft_ms"].compute(answer).value,
         metrics()["rates.decode_tps"].compute(answer).value,
-        "" if ended is None else _NOTES.get(ended.finish_reason, ""),
+        "" if ended is None else "interrupted" if is_interrupted(ended.fault) else _NOTES.get(ended.finish_reason, ""),
     )
 
 

@@ -8,7 +8,7 @@ from homeai.events import FinishReason
 from homeai.explain.context import AnswerContext
 from homeai.explain.finding import Finding, Subject, Term
 from homeai.explain.rules import found, rules
-from homeai.metrics.phases import WAIT_PHASES, does_not_fit
+from homeai.metrics.phases import WAIT_PHASES, does_not_fit, is_interrupted
 from homeai.metrics.quantities import decode_tps, prefill_tps
 from homeai.metrics.state import SessionState
 from homeai.units import count, rate, size, span
@@ -98,7 +98,8 @@ def _waited(context: AnswerContext, wait: tuple[Finding, ...]) -> str:
         if answer.ended is None or answer.submitted is None or answer.ended.finish_reason not in _UNHEARD:
             return ""
         waited_ns = answer.ended.at_ns - answer.submitted.at_ns
-        end = f", and {_UNHEARD[answer.ended.finish_reason]} before the first word"
+        how = "was interrupted" if is_interrupted(answer.ended.fault) else _UNHEARD[answer.ended.finish_reason]
+        end = f", and {how} before the first word"
         if does_not_fit(answer):
             end += ": the prompt is longer than the context"
     causes = [finding for finding in wait if (finding.cost_ns or 0) > 0]

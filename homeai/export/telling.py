@@ -10,6 +10,7 @@ from homeai import units
 from homeai.explain import Explanation, explain
 from homeai.metrics.contract import asked_at
 from homeai.metrics.memory_group import memory_words
+from homeai.metrics.phases import is_interrupted
 from homeai.metrics.placement import where_it_runs
 from homeai.metrics.state import AnswerState, SessionState
 from homeai.metrics.talks import talks
@@ -179,6 +180,6 @@ def ending(each: Told) -> str:
         case "cancelled" | "context":
             return "stopped" if shown.finish_reason == "cancelled" else "did not fit into the context"
         case "error":
-            return "failed"
+            return "interrupted" if is_interrupted(shown.fault) else "failed"
         case _:
             return ""

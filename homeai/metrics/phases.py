@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, get_args
 
-from homeai.events import Parts
+from homeai.events import Fault, Parts
 from homeai.metrics.quantity import Quantity, absent
 from homeai.metrics.state import AnswerState, Wait, WaitKind
 
@@ -95,7 +95,13 @@ def cut_reason(answer: AnswerState) -> str:
         return _LOST
     if does_not_fit(answer):
         return DOES_NOT_FIT
-    return f"{_VERBS.get(answer.ended.finish_reason, 'ended')} in {current.replace('_', ' ')}"
+    verb = "interrupted" if is_interrupted(answer.ended.fault) else _VERBS.get(answer.ended.finish_reason, "ended")
+    return f"{verb} in {current.replace('_', ' ')}"
+
+
+def is_interrupted(fault: Fault | None) -> bool:
+    """Return whether the program ended in the middle of the answer, which is no failure of the model."""
+    return fault is not None and fault.code == "interrupted"
 
 
 def does_not_fit(answer: AnswerState) -> bool:

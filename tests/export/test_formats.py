@@ -129,3 +129,10 @@ def test_an_answer_under_way_is_written_as_far_as_it_is(name: str, tmp_path: Pat
         written = text_of(session, name, options)
         assert "interrupted" not in written
         assert ("still being written" in written) == (name in ("md", "html"))
+
+
+def test_an_answer_that_was_interrupted_is_marked_so(tmp_path: Path) -> None:
+    session = kept(tmp_path, STORIES["unfinished"])
+    assert '<span class="tag">interrupted</span>' in text_of(session, "html")
+    assert "\n## Answer 1 · interrupted · " in text_of(session, "md")
+    assert ",error,interrupted," in text_of(session, "csv")

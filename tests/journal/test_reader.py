@@ -31,9 +31,11 @@ from homeai.jsonline import encode
 from homeai.metrics.contract import contract
 from homeai.metrics.fold import fold_all
 from homeai.metrics.phases import phases
+from homeai.metrics.view import view
 from tests.journal.records import facts_of, file_of, lines_of
 from tests.metrics import stories
 from tests.metrics.stories import ms
+from widgets.figures import closing
 
 FACTS = stories.whole_session()
 TEXT = Text(at_ns=ms(20_000), answer_id=1, channel="answer", text='Grüße {"kind":"text"} \x00 \n')
@@ -223,6 +225,8 @@ def test_an_answer_without_its_end_was_interrupted_and_keeps_what_it_said() -> N
     written = contract(state, 1)
     assert written["error"] == {"code": "interrupted", "message": "homeai ended in the middle of this answer."}
     assert written["phases_ms"]["decode"] == pytest.approx(49 * 66)
+    assert written["missing"]["phases_ms.finish"] == "interrupted in decode", "the model did not fail"
+    assert closing(view(state, 1, 0)).plain.startswith("interrupted · ")
 
 
 def test_a_whole_record_is_passed_on_as_it_is() -> None:
