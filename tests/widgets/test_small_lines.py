@@ -189,6 +189,13 @@ def test_a_stop_in_ever_fewer_words() -> None:
     ]
 
 
+def test_an_answer_that_ended_by_itself_just_after_the_key_was_not_stopped() -> None:
+    whole = stories.whole_session()
+    shown = view(fold_all([*whole[:-1], StopRequested(at_ns=ms(11424), answer_id=1), whole[-1]]), 1, 0)
+    assert shown.stop_latency_ns == ms(0.7)
+    assert doing_line(shown, 80).plain == "finished"
+
+
 def test_an_answer_that_was_cut_while_it_thought_says_so_and_one_that_came_to_words_does_not() -> None:
     cut = frame_replace(view(fold_all(stories.whole_session()), 1, 0), finish_reason="length", reasoning_tokens=121)
     assert ending(cut) == "cut at the set length"
