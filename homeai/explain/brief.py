@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from homeai.events import FinishReason
-from homeai.explain.explanation import NOTABLE_SHARE, Explanation
+from homeai.explain.explanation import NOTABLE_SHARE, Explanation, causes_named
 from homeai.explain.finding import Finding
 from homeai.metrics.phases import PhaseName, current_phase
 from homeai.metrics.quantities import decode_tps, prefill_tps, ttft
@@ -116,10 +116,7 @@ def _waits(answer: AnswerState) -> tuple[str, ...]:
 
 
 def _waited(explanation: Explanation, ttft_ns: int) -> tuple[str, ...]:
-    causes = sorted(
-        (finding for finding in explanation.wait if (finding.cost_ns or 0) > 0), key=lambda each: -(each.cost_ns or 0)
-    )
-    named = [each for each in causes[:2] if (each.cost_ns or 0) >= NOTABLE_SHARE * ttft_ns]
+    named = causes_named(explanation.wait, ttft_ns)
     if not named and ttft_ns < LONG_NS:
         return "There was hardly any wait.", "Hardly any wait."
     if not named:

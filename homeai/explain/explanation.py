@@ -102,15 +102,19 @@ def _waited(context: AnswerContext, wait: tuple[Finding, ...]) -> str:
         end = f", and {how} before the first word"
         if does_not_fit(answer):
             end += ": the prompt is longer than the context"
-    causes = [finding for finding in wait if (finding.cost_ns or 0) > 0]
-    causes.sort(key=lambda finding: -(finding.cost_ns or 0))
-    named = [each for each in causes[:2] if (each.cost_ns or 0) >= NOTABLE_SHARE * waited_ns]
+    named = causes_named(wait, waited_ns)
     waited = f"waited {span(waited_ns)}"
     if not named:
         return f"{waited}{end}"
     share = sum(each.cost_ns or 0 for each in named) / waited_ns
     mostly = "" if share >= 0.9 else ", mostly" if share >= 0.5 else ", partly"
     return f"{waited}{mostly} for {' and '.join(each.brief for each in named)}{end}"
+
+
+def causes_named(wait: tuple[Finding, ...], waited_ns: int) -> list[Finding]:
+    """What a wait is put down to, the most costly first: two causes at most, each of a notable share."""
+    causes = sorted((each for each in wait if (each.cost_ns or 0) > 0), key=lambda each: -(each.cost_ns or 0))
+    return [each for each in causes[:2] if (each.cost_ns or 0) >= NOTABLE_SHARE * waited_ns]
 
 
 def _wrote(context: AnswerContext, stream: tuple[Finding, ...]) -> str:
