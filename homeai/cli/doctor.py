@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from homeai.cli.console import Passing, write
 from homeai.cli.parser import Parser
-from homeai.errors import ExitCode
+from homeai.errors import ExitCode, HomeaiError
 
 if TYPE_CHECKING:
     from homeai.doctor.report import Check, Report
@@ -52,7 +52,9 @@ def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:  # noqa: ARG0
 
         report = examine(arguments.backend)
     except ImportError as problem:
-        return _incomplete(problem.name or "", as_json=arguments.json)
+        return _told_alone(*_missing(problem.name or ""), as_json=arguments.json)
+    except HomeaiError as problem:
+        return _told_alone("places", problem.message, problem.help, as_json=arguments.json)
     finally:
         passing.clear()
     if arguments.json:
@@ -64,25 +66,24 @@ def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:  # noqa: ARG0
     return exit_code(report.status)
 
 
-def _incomplete(missing: str, *, as_json: bool) -> int:
-    """Tell that not even the doctor can work, for want of a package."""
+def _missing(name: str) -> tuple[str, str, str]:
+    """Which check fails where a package is not there, what it says, and what mends it."""
     from homeai.doctor.packages import to_type
     from homeai.doctor.shadows import shadowed
 
-    package = missing.partition(".")[0]
-    hidden = shadowed()
-    message, fix = hidden.message, hidden.fix
-    if hidden.status == "ok":
-        message, fix = (
-            f"The Python package {package} is not installed in {sys.executable}.",
-            to_type("install", package),
-        )
+    hidden, package = shadowed(), name.partition(".")[0]
+    if hidden.status != "ok":
+        return hidden.id, hidden.message, hidden.fix
+    message = f"The Python package {package} is not installed in {sys.executable}."
+    return "packages", message, to_type("install", package)
+
+
+def _told_alone(name: str, message: str, fix: str, *, as_json: bool) -> int:
+    """Tell what keeps the doctor itself from its work."""
     if as_json:
         import json
 
-        checks = [
-            {"id": "packages" if hidden.status == "ok" else hidden.id, "status": "fail", "message": message, "fix": fix}
-        ]
+        checks = [{"id": name, "status": "fail", "message": message, "fix": fix}]
         nothing: dict[str, object] = {"versions": {}, "build": {}, "devices": [], "paths": {}, "self_test": {}}
         write(json.dumps({"schema": 1, "status": "fail", "checks": checks, **nothing}) + "\n")
     else:

@@ -20,7 +20,7 @@ from homeai.doctor.selftest import SelfTest
 from homeai.events import Device, Fault
 from homeai.metrics.placement import Gpu
 from homeai.models.fit import Room
-from homeai.places import at_home
+from homeai.places import at_home, home_dir
 from homeai.platform import is_terminal_dumb
 from homeai.units import count, percent, printable, size, span
 
@@ -287,12 +287,17 @@ def _driver_fix(reason: str) -> str:
 def _mend_place(name: str, folder: Path, problem: OSError) -> str:
     if problem.errno in (errno.ENOSPC, errno.EDQUOT):
         return f"df -h {_quoted(folder)} shows the disk; free some of it."
-    if problem.errno == errno.EROFS:
-        variable = f"HOMEAI_{'STATE' if name == 'log' else name.upper()}_DIR"
-        return f"{'export' if os.name == 'posix' else 'set'} {variable}=FOLDER, with one that can be written."
-    if os.name == "posix":
-        return f'sudo chown -R "$USER" {_quoted(folder)} && chmod u+rwx {_quoted(folder)}'
-    return f'icacls "{folder}" /grant "%USERNAME%":F'
+    # Only what is the user's own is to be made so again: the nearest folder that exists may be the system's, and where
+    # a user has no home all of the system counts as one.
+    own = folder.is_relative_to(home_dir()) and home_dir() != Path(home_dir().anchor)
+    if own and problem.errno != errno.EROFS:
+        if os.name == "posix":
+            return f'sudo chown -R "$USER" {_quoted(folder)} && chmod u+rwx {_quoted(folder)}'
+        return f'icacls "{folder}" /grant "%USERNAME%":F'
+    variable = f"HOMEAI_{'STATE' if name == 'log' else name.upper()}_DIR"
+    if not home_dir().is_dir() and variable not in os.environ:
+        variable = "HOME"
+    return f"{'export' if os.name == 'posix' else 'set'} {variable}=FOLDER, with one that can be written."
 
 
 def _unset(variable: str) -> str:

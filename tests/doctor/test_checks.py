@@ -155,7 +155,7 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(tempfile, "NamedTemporaryFile", refuse)  # root, as which tests often run, may write anywhere
     found = {check.id: check for check in checks.places({"data": tmp_path / "homeai"})}
     assert (found["places"].status, "Permission denied" in found["places"].message) == ("fail", True)
-    assert str(tmp_path) in found["places"].fix
+    assert str(tmp_path) in found["places"].message
 
 
 def test_places_that_are_not_there_yet_and_one_below_a_file(tmp_path: Path) -> None:

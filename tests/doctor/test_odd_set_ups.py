@@ -48,12 +48,23 @@ def test_a_package_in_the_way_of_the_doctor_itself_is_not_told_as_one_to_install
     assert told.status == 8
 
 
+def test_a_user_without_a_home_is_one_problem(tmp_path: Path) -> None:
+    # The folder that a module is started in comes first; no user has this number, nor a home.
+    (tmp_path / "sitecustomize.py").write_text(
+        "import os, pwd\ndef nobody(_number): raise KeyError\npwd.getpwuid = nobody\nos.environ.pop('HOME', None)\n"
+        "for name in list(os.environ):\n    if name.startswith(('XDG_', 'HOMEAI_')): del os.environ[name]\n"
+    )
+    told = doctor(tmp_path, "--json")
+    assert (told.status, wrong(told.object)) == (8, ["places"])
+    assert told.check("places")["fix"].startswith("export HOME=FOLDER")
+
+
 @pytest.mark.parametrize(
     ("number", "fix"),
     [
         (errno.ENOSPC, "df -h {} shows the disk; free some of it."),
         (errno.EROFS, "export HOMEAI_DATA_DIR=FOLDER, with one that can be written."),
-        (errno.EACCES, 'sudo chown -R "$USER" {0} && chmod u+rwx {0}'),
+        (errno.EACCES, "export HOMEAI_DATA_DIR=FOLDER, with one that can be written."),
     ],
 )
 def test_a_folder_that_cannot_be_written_is_mended_by_its_reason(
@@ -65,6 +76,25 @@ def test_a_folder_that_cannot_be_written_is_mended_by_its_reason(
     monkeypatch.setattr(tempfile, "NamedTemporaryFile", refuse)
     found = {check.id: check for check in checks.places({"data": tmp_path / "a", "log": tmp_path / "b"})}
     assert found["places"].fix == fix.format(tmp_path)
+
+
+def test_only_what_is_the_users_own_is_made_so_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(**_: object) -> object:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    def fix(place: Path) -> str:
+        return next(check.fix for check in checks.places({"data": place}) if check.id == "places")
+
+    monkeypatch.setattr(tempfile, "NamedTemporaryFile", refuse)
+    monkeypatch.delenv("HOMEAI_DATA_DIR", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert fix(tmp_path / ".local" / "homeai") == f'sudo chown -R "$USER" {tmp_path} && chmod u+rwx {tmp_path}'
+    monkeypatch.setenv("HOME", "/nonexistent")
+    assert fix(Path("/nonexistent/.local/homeai")) == "export HOME=FOLDER, with one that can be written."
+    monkeypatch.setenv("HOME", "/")
+    assert fix(Path("/.local/homeai")) == "export HOMEAI_DATA_DIR=FOLDER, with one that can be written."
+    monkeypatch.setenv("HOMEAI_DATA_DIR", "/srv/homeai")
+    assert fix(Path("/srv/homeai")) == "export HOMEAI_DATA_DIR=FOLDER, with one that can be written."
 
 
 def engine_fix(message: str, help: str = "") -> str:
