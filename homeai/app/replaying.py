@@ -48,6 +48,8 @@ class Replaying:
         prompt = self._app.chat_screen.prompt
         prompt.disabled, prompt.placeholder = True, "a replay: nothing can be asked in it"
         self._say(self._app.desk.current, 0)
+        if self.replay.damage:
+            self._app.chat_screen.talk(self._app.desk.current.number).remark(self.replay.damage)
 
     def take_question(self, asked: Submitted) -> None:
         """Show a question that was asked in the record, in its chat."""

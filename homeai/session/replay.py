@@ -85,6 +85,8 @@ class Replay:
         self._since_ns: int | None = None
         """The timer when it last began to play; None while it stands still."""
         self.state = SessionState()
+        self.damage = ""
+        """What is wrong with the record, as a sentence; empty for a whole one."""
 
     def open(self, on_fact: Callable[[AnyFact], None]) -> Replay:
         """Read the record and begin to play.
@@ -94,7 +96,10 @@ class Replay:
         """
         self._on_fact = on_fact
         reading = read(self._path)
-        self._facts = list(reading if is_in_use(self._path) else close_interrupted(reading))
+        in_use = is_in_use(self._path)
+        self._facts = list(reading if in_use else close_interrupted(reading))
+        # The last line of a record in use may be half written.
+        self.damage = "" if in_use else reading.damage.sentence
         self._asks = [at for at, fact in enumerate(self._facts) if isinstance(fact, Submitted)]
         if not self._asks:
             raise HomeaiError(f"{self._path.name} is no record of a session with a question.", code="no_session")

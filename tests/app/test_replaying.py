@@ -224,3 +224,12 @@ async def test_the_tour_speaks_after_each_answer() -> None:
         await until(pilot, lambda: "Welcome to the tour." in screen_text(pilot))
         await pilot.press("n", "n")
         await until(pilot, lambda: "That was the first." in screen_text(pilot))
+
+
+async def test_what_is_wrong_with_the_record_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "torn.jsonl"
+    path.write_bytes(DEMO.read_bytes()[:-17])
+    async with playing(path).run_test(size=SIZE) as pilot:
+        replay = await opened(pilot)
+        assert replay.damage.endswith("1 record is cut off. Everything else was read.")
+        await until(pilot, lambda: "The record of this session is damaged" in screen_text(pilot))
