@@ -125,7 +125,9 @@ class _Energy:
     """The processor's counter of energy, summed over its packages; it wraps around every few minutes to hours."""
 
     def __init__(self, powercap: Path) -> None:
-        self._packages = sorted(powercap.glob("intel-rapl:?"))  # AMD's have the same name
+        found = sorted(powercap.glob("intel-rapl:?"))  # AMD's have the same name
+        # Beside its packages a laptop tells of the whole platform (psys), in which they are counted again.
+        self._packages = [each for each in found if attempt(partial(_name_of, each)) != "psys"]
         self._before: dict[Path, int] = {}
         self._total_uj = 0
 
@@ -175,6 +177,10 @@ def _throttled_us(stat: Path) -> float:
         if name == "throttled_time":  # version 1, in nanoseconds
             return float(value) / 1e3
     raise ValueError("throttling is not told")
+
+
+def _name_of(domain: Path) -> str:
+    return (domain / "name").read_text(encoding="ascii", errors="replace").strip()
 
 
 def _number(file: Path) -> int:

@@ -410,6 +410,19 @@ def test_the_hottest_plausible_sensor_of_the_processor(
     assert expected is not None or reading.missing["temperature_celsius"]
 
 
+def test_the_energy_of_a_whole_platform_is_not_added_to_that_of_its_processor(tmp_path: Path) -> None:
+    for number, name in enumerate(("package-0", "psys")):
+        domain = tmp_path / "class" / "powercap" / f"intel-rapl:{number}"
+        domain.mkdir(parents=True)
+        (domain / "name").write_text(f"{name}\n")
+        (domain / "energy_uj").write_text("0")
+    probe = CpuProbe(Scene(), sys=tmp_path)
+    probe.read()
+    for domain in (tmp_path / "class" / "powercap").iterdir():
+        (domain / "energy_uj").write_text("5000000")
+    assert probe.read().values["energy_joules"] == 5.0
+
+
 def test_energy_of_two_packages_over_a_wrap(tmp_path: Path) -> None:
     packages = [tmp_path / "class" / "powercap" / f"intel-rapl:{number}" for number in (0, 1)]
     for package in (*packages, tmp_path / "class" / "powercap" / "intel-rapl:0:0"):
