@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from homeai.events import Fault, FinishReason
+from homeai.metrics.alarms import gpus_of
 from homeai.metrics.context_now import others_held
 from homeai.metrics.gaps import (
     gaps_ns,
@@ -25,6 +26,7 @@ from homeai.metrics.load_view import LoadView, load_of, load_view
 from homeai.metrics.machine_figures import SLOWED
 from homeai.metrics.ordered import Ordered
 from homeai.metrics.phases import Phase, PhaseName, current_phase, phases, reading_lost_at
+from homeai.metrics.placement import matched
 from homeai.metrics.quantities import (
     context_own,
     decode_tps,
@@ -252,22 +254,33 @@ def view(state: SessionState, answer_id: int, now_ns: int) -> AnswerView:
         wait_other_ns=answer.tokens.decode_parts.wait_other_ns
         + (0 if answer.prefill is None else answer.prefill.parts.wait_other_ns)
         + (0 if ended is None or ended.parts is None else ended.parts.wait_other_ns),
-        slowed=_slowed(answer),
+        slowed=_slowed(state, answer),
     )
 
 
-def _slowed(answer: AnswerState) -> tuple[SlowedSpan, ...]:
-    submitted, load = answer.submitted, answer.load
-    if answer.use is None or submitted is None:
+def _slowed(state: SessionState, answer: AnswerState) -> tuple[SlowedSpan, ...]:
+    submitted = answer.submitted
+    if answer.use is None or not answer.use.throttles or submitted is None:
         return ()
     # A GPU that the engine does not use may be as hot as it likes.
-    on_gpu = load is not None and bool(load.ended.engine.layers_offloaded)
+    in_use = _gpus_in_use(state, answer)
     spans = [
         SlowedSpan(SLOWED[each.cause], each.started_at_ns - submitted.at_ns, each.ended_at_ns - submitted.at_ns)
         for each in answer.use.throttles
-        if on_gpu or each.gpu is None
+        if each.gpu is None or in_use is None or (each.probe, each.gpu) in in_use
     ]
     return tuple(sorted(spans, key=lambda span: span.started_at_ns))
+
+
+def _gpus_in_use(state: SessionState, answer: AnswerState) -> set[tuple[str, int]] | None:
+    """The keys of the GPUs that the model lay on; None where it is not sure which those are."""
+    engine = answer.load.ended.engine if answer.load is not None else None
+    if engine is None or not engine.layers_offloaded:
+        return set()
+    holding, ready = {place.name for place in engine.devices if place.layers}, state.engine.ready
+    found = matched(ready.devices, gpus_of(state.probes)) if ready is not None else {}
+    own = [gpu for name, gpu in found.items() if name in holding]
+    return {gpu.key for gpu in own if gpu is not None} if own and None not in own else None
 
 
 def _behind(state: SessionState, answer: AnswerState) -> tuple[int, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from homeai.events import AnyFact, LoadEnded, Sample
+from homeai.events import AnyFact, Device, EngineReady, LoadEnded, Placement, Sample
 from homeai.metrics.fold import fold_all
 from homeai.metrics.view import view
 from tests.metrics import stories
@@ -58,6 +58,27 @@ def test_a_gpu_that_is_not_used_and_an_answer_that_runs_have_none() -> None:
     for line in (total_line(), total_line(*HOT, layers_offloaded=0), total_line(*HOT, until=-1)):
         assert "▴" not in line
         assert "slowed" not in line
+
+
+def test_a_gpu_that_is_known_to_be_another_one_is_not_marked() -> None:
+    cards = tuple(Device(name=f"CUDA{at}", type="gpu", description="RTX", id=f"0000:0{at}:00.0") for at in range(2))
+    labels = {f"gpu_{at}_pci": card.id for at, card in enumerate(cards)}
+    for hot, marked in ((0, True), (1, False)):
+        values = {f"gpu_{at}_thermal_flag": float(at == hot) for at in range(2)}
+        facts: list[AnyFact] = [
+            Sample(at_ns=ms(at), took_ns=1, probe="nvidia", values=values, labels=labels)
+            for at in range(500, 11_500, 500)
+        ]
+        for fact in [*stories.session_facts(), *stories.whole_answer()]:
+            if isinstance(fact, EngineReady):
+                facts.append(replace(fact, devices=cards))
+            elif isinstance(fact, LoadEnded):
+                places = (Placement(name="CUDA0", layers=31),)
+                facts.append(replace(fact, engine=replace(fact.engine, layers_offloaded=31, devices=places)))
+            else:
+                facts.append(fact)
+        state = fold_all(sorted(facts, key=lambda fact: fact.at_ns))
+        assert bool(view(state, 1, ms(20_000)).slowed) == marked
 
 
 def test_where_there_is_no_room_for_words_there_are_no_marks() -> None:
