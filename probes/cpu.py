@@ -10,7 +10,7 @@
 | `frequency_mhz` | current frequency as the system tells it, mean of the cores |
 | `temperature_celsius` | the hottest that the processor's own sensors tell |
 | `energy_joules` | counter of the processor's own, where the system lets programs read it (Linux, mostly as root) |
-| `throttled_percent` | share of the time in which the container had used up its allowance of processor time |
+| `throttled_percent` | share of the periods in which the container had used up its allowance of processor time |
 | `logical_cores` | how many logical cores the shares are of |
 
 All shares are means since the previous reading, so that the first reading has none (psutil's first 0.0 % is no fact).
@@ -67,7 +67,7 @@ class CpuProbe:
     def __init__(self, scene: Scene, proc: Path = Path("/proc"), sys: Path = Path("/sys")) -> None:
         self._scene = scene
         self._energy = _Energy(sys / "class" / "powercap")
-        self._throttled = _Throttled(scene, proc, sys / "fs" / "cgroup")
+        self._throttled = _Throttled(proc, sys / "fs" / "cgroup")
         self._cores: Sequence[object] | Problem = Problem(NONE_YET)
         self._families = {"program": _Usage(scene, engine=False), "engine": _Usage(scene, engine=True)}
         self._frequency: object = None
@@ -149,34 +149,32 @@ class _Energy:
 
 
 class _Throttled:
-    """How much of the time the container's allowance of processor time was used up, between two readings."""
+    """In how many of its periods a container had used up its allowance of processor time, between two readings.
 
-    def __init__(self, scene: Scene, proc: Path, mounts: Path) -> None:
-        self._clock = scene.clock
+    The time that it was held back is told as well, but as a sum over all cores: many times the time that passed.
+    """
+
+    def __init__(self, proc: Path, mounts: Path) -> None:
         self._stats = [folder / "cpu.stat" for folder in control_groups(proc, mounts, "cpu", ("cpu.stat",))]
-        self._before: tuple[int, float] | None = None
+        self._before: dict[Path, tuple[int, int]] = {}
 
     def read(self) -> float | Problem:
-        found = [us for stat in self._stats if isinstance(us := attempt(partial(_throttled_us, stat)), float)]
+        found = {stat: told for stat in self._stats if isinstance(told := attempt(partial(_periods, stat)), tuple)}
         if not found:
             return Problem("no limit of processor time is told")
-        now_ns, us = self._clock(), max(found)
-        before, self._before = self._before, (now_ns, us)
-        if before is None:
-            return Problem(NONE_YET)
-        if now_ns <= before[0]:
-            return Problem("no time has passed")
-        return min(100.0, 1e5 * max(0.0, us - before[1]) / (now_ns - before[0]))
+        before, self._before = self._before, found
+        shares = [
+            100.0 * max(0, held - before[stat][1]) / max(1, periods - before[stat][0])
+            for stat, (periods, held) in found.items()
+            if stat in before
+        ]
+        return min(100.0, max(shares)) if shares else Problem(NONE_YET)
 
 
-def _throttled_us(stat: Path) -> float:
-    for line in stat.read_text(encoding="ascii").splitlines():
-        name, _, value = line.partition(" ")
-        if name == "throttled_usec":
-            return float(value)
-        if name == "throttled_time":  # version 1, in nanoseconds
-            return float(value) / 1e3
-    raise ValueError("throttling is not told")
+def _periods(stat: Path) -> tuple[int, int]:
+    """How many periods there were, and in how many of them the allowance was used up."""
+    told = dict(line.partition(" ")[::2] for line in stat.read_text(encoding="ascii").splitlines())
+    return int(told["nr_periods"]), int(told["nr_throttled"])
 
 
 def _name_of(domain: Path) -> str:

@@ -436,19 +436,21 @@ def test_energy_of_two_packages_over_a_wrap(tmp_path: Path) -> None:
     assert probe.read().values["energy_joules"] == pytest.approx(0.5 + 2.0)
 
 
-@pytest.mark.parametrize(("line", "per_second"), [("throttled_usec", 1e6), ("throttled_time", 1e9)])
-def test_time_without_allowance(line: str, per_second: float, tmp_path: Path) -> None:
-    group = tmp_path / "fs" / "cgroup" / "job"
+def test_periods_without_allowance(tmp_path: Path) -> None:
+    group = tmp_path / "fs" / "cgroup" / "pod" / "job"
     group.mkdir(parents=True)
     (tmp_path / "self").mkdir()
-    (tmp_path / "self" / "cgroup").write_text("0::/job\n")
-    clock = Clock()
-    (group / "cpu.stat").write_text(f"nr_throttled 1\n{line} 0\n")
-    probe = CpuProbe(Scene(clock=clock), tmp_path, tmp_path)
+    (tmp_path / "self" / "cgroup").write_text("0::/pod/job\n")
+    (group / "cpu.stat").write_text("usage_usec 1\nnr_periods 10\nnr_throttled 1\nthrottled_usec 0\n")
+    (group.parent / "cpu.stat").write_text("usage_usec 1\n")
+    probe = CpuProbe(Scene(), tmp_path, tmp_path)
     assert probe.read().missing["throttled_percent"] == "needs two readings"
-    clock.forward(2.0)
-    (group / "cpu.stat").write_text(f"{line} {0.5 * per_second:.0f}\n")
+    # Eight cores were held back for a tenth of a second each: not for longer than the time that passed.
+    (group / "cpu.stat").write_text("usage_usec 9\nnr_periods 14\nnr_throttled 2\nthrottled_usec 800000\n")
     assert probe.read().values["throttled_percent"] == pytest.approx(25.0)
+    assert probe.read().values["throttled_percent"] == 0.0, "a container that rests has no periods"
+    (group / "cpu.stat").write_text("usage_usec 9\n")
+    assert probe.read().missing["throttled_percent"] == "no limit of processor time is told"
 
 
 @pytest.mark.parametrize("value", [None, "3", True, math.nan, math.inf, -1, Problem("no sensor"), {}])
