@@ -186,3 +186,21 @@ def test_layers_left_on_the_processor_are_an_alarm_unless_it_was_asked_for(asked
     finding = found("partial_offload", facts=split)
     assert finding.kind == kind
     assert "20 of 33 layers are on the GPU" in finding.words
+
+
+def test_a_cache_that_the_card_cannot_compute_attention_with_is_named() -> None:
+    off = found("flash_attention", facts=replace(ON_CARD, kv_type_k="q5_1", kv_type_v="q8_0", attention_fell_back=True))
+    assert (off.kind, off.cost_ns) == ("alarm", 0)
+    assert "cannot compute flash attention for this model and a cache of q5_1/q8_0" in off.words
+    assert "--kv-type-k f16" in off.try_this
+    assert find("flash_attention", facts=ON_CARD) is None
+
+
+def test_a_cache_in_main_memory_is_a_part_that_is_not_on_the_card() -> None:
+    card, memory = ON_CARD.devices[0], Placement(name="CPU", kv_bytes=GIB)
+    beside = replace(ON_CARD, kv_offload=False, devices=(replace(card, kv_bytes=None), memory))
+    finding = found("partial_offload", facts=beside)
+    assert finding.kind == "explanation"
+    assert "100 % of the cache lies in main memory" in finding.words
+    assert [term.value for term in finding.terms] == [33, 33, GIB]
+    assert found("partial_offload", facts=replace(beside, kv_offload=True)).kind == "alarm"

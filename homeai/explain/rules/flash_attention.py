@@ -1,4 +1,4 @@
-"""Attention is computed in the way that was measured to be slower here."""
+"""Attention is computed in a way that is slower here, as was measured or as the engine says."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from homeai.explain.context import AnswerContext
 from homeai.explain.finding import Finding, Term
 from homeai.explain.rules import Rule, found, left_ns, rules
 from homeai.metrics.best import other_engine
+from homeai.metrics.placement import findings
 from homeai.metrics.roofline import felt_depth, token_ns
 from homeai.units import span
 
@@ -16,6 +17,34 @@ NOTABLE = 0.1
 
 
 def _find(context: AnswerContext) -> Finding | None:
+    return _refused(context) or _slower(context)
+
+
+def _refused(context: AnswerContext) -> Finding | None:
+    """What the load told: that the GPU cannot compute it, so that it is off or the processor does it."""
+    if context.load is None or not context.decode_ns:
+        return None
+    told = findings(context.load.ended, context.state.engine.ready)
+    refused = next((each for each in told if each.code in ("attention_fell_back", "attention_on_cpu")), None)
+    if refused is None:
+        return None
+    fell_back = refused.code == "attention_fell_back"
+    return Finding(
+        id="flash_attention",
+        subject="stream",
+        kind=refused.kind,
+        confidence="high" if fell_back else "medium",
+        # What it would take otherwise was never measured.
+        cost_ns=0,
+        brief="the GPU cannot compute flash attention here" if fell_back else "parts of the layers run on the CPU",
+        nutshell="without flash attention" if fell_back else "",
+        words=refused.message,
+        try_this=refused.help,
+    )
+
+
+def _slower(context: AnswerContext) -> Finding | None:
+    """That the other way was measured to be faster."""
     engine, measured, depth, took_ns = context.engine, context.measured, context.depth, context.decode_ns
     if engine is None or measured is None or depth is None or not took_ns or context.answer.shared:
         return None
@@ -56,4 +85,9 @@ def _find(context: AnswerContext) -> Finding | None:
     )
 
 
-RULE = Rule("flash_attention", "stream", "Attention is computed in the way that was measured to be slower here.", _find)
+RULE = Rule(
+    "flash_attention",
+    "stream",
+    "Attention is computed in a way that is slower here, as was measured or as the engine says.",
+    _find,
+)
