@@ -132,10 +132,11 @@ def _stream(answer: AnswerState, explanation: Explanation) -> tuple[str, str, tu
     per_second = decode_tps.METRIC.compute(answer).value
     if per_second is None:
         return "", "", ()
-    first = explanation.stream[0] if explanation.stream else None
     took_ns = 1e9 * (answer.tokens.count - 1) / per_second
+    notable = (each for each in explanation.stream if (each.cost_ns or 0) >= NOTABLE_SHARE * took_ns)
+    first = next(notable, None)
     wrote = f"{'Written' if answer.ended is not None else 'Writing'} at {rate(per_second)}"
-    if first is not None and (first.cost_ns or 0) >= NOTABLE_SHARE * took_ns:
+    if first is not None:
         return f"{wrote}: {first.brief}.", f"{wrote}: {first.briefest}.", (first.brief, first.briefest)
     return f"{wrote}, a pass over the model for each.", f"{wrote}.", ("written one by one",)
 

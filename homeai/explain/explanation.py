@@ -122,9 +122,9 @@ def _wrote(context: AnswerContext, stream: tuple[Finding, ...]) -> str:
     if per_second is None:
         return ""
     wrote = f"{count(context.answer.tokens.count)} tokens at {rate(per_second)}"
-    first = stream[0] if stream else None
     took_ns = 1e9 * context.steps / per_second
-    if first is not None and (first.cost_ns or 0) >= NOTABLE_SHARE * took_ns:
+    first = next((each for each in stream if (each.cost_ns or 0) >= NOTABLE_SHARE * took_ns), None)
+    if first is not None:
         return f"{wrote}: {first.brief}"
     return f"{wrote}, a pass over the whole model for each"
 

@@ -8,14 +8,15 @@ from typing import Any
 
 import pytest
 
-from homeai.events import AnyFact, Divergence, Fault
+from homeai.events import AnyFact, Ceilings, Divergence, Fault
 from homeai.explain import explain
 from homeai.explain.rules import rules
 from homeai.explain.text import as_text
 from homeai.metrics.fold import fold, fold_all
 from homeai.metrics.quantities import ttft
 from homeai.metrics.state import SessionState
-from tests.explain.scenes import ID, TWO_CORES, answer_facts, ms, session, slow_step
+from tests.explain.scenes import ID, TWO_CORES, answer_facts, engine, ms, session, slow_step
+from tests.explain.trying import SEVEN_B
 from tests.metrics import stories
 
 STORIES = {
@@ -115,6 +116,14 @@ def test_the_headline_blames_nothing_for_a_wait_that_it_is_no_part_of() -> None:
 def test_the_headline_says_what_limits_where_it_is_known() -> None:
     headline = explain(session(ceilings=TWO_CORES), ID).headline
     assert headline.endswith("64 tokens at 83.3 tok/s: computing is the limit, not memory.")
+
+
+def test_the_headline_names_what_took_a_part_of_it_and_not_what_is_only_wrong() -> None:
+    refused = engine(attention_fell_back=True, layers_offloaded=33, layers_total=33, gpu_layers_asked=-1)
+    card = Ceilings(read_bytes_per_s=1008e9)
+    explanation = explain(session(facts=refused, shape=SEVEN_B, ceilings=card, gaps_ms=(5.4,) * 63), ID)
+    assert [each.id for each in explanation.stream] == ["flash_attention", "bandwidth_bound"]
+    assert explanation.headline.endswith("and memory is the limit.")
 
 
 def test_while_it_is_written_no_limit_is_named_before_its_share_is_known() -> None:
