@@ -1,4 +1,4 @@
-"""Keeps what the tests record away from the user's own sessions, also in the processes that they start."""
+"""Keeps the tests away from what the user has and has set, also in the processes that they start."""
 
 from __future__ import annotations
 
@@ -12,13 +12,17 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from homeai.settings.table import SETTINGS
+
 
 def pytest_configure(config: pytest.Config) -> None:
     """Give the whole run places of its own. XDG's is for processes that are started without our variables."""
     folder = Path(tempfile.mkdtemp(prefix="homeai-tests-"))
     config.add_cleanup(partial(shutil.rmtree, folder, ignore_errors=True))
-    os.environ["HOMEAI_DATA_DIR"] = str(folder / "data")
-    os.environ["HOMEAI_CACHE_DIR"] = str(folder / "cache")
+    for setting in SETTINGS:
+        os.environ.pop(setting.environment, None)
+    for place in ("CONFIG", "STATE", "DATA", "CACHE"):
+        os.environ[f"HOMEAI_{place}_DIR"] = str(folder / place.lower())
     os.environ["XDG_DATA_HOME"] = str(folder / "share")
     # The same examples at every run, and no limit on the time of one: a busy machine holds each up now and then.
     settings.load_profile("ci")
