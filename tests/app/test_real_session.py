@@ -194,7 +194,7 @@ async def test_two_chats_with_the_starter_model_are_computed_together(
 
     monkeypatch.setenv("HOMEAI_STATE_DIR", str(tmp_path))
     settings = load({"sequences": "2", "context": "2k"})
-    short = Sampler(temperature=0.0, max_tokens=300)  # seconds, while the second one begins
+    short = Sampler(temperature=0.0, max_tokens=200)  # seconds, while the second one begins
     app = HomeaiApp(lambda on_fact: open_session(settings, None, on_fact), sampler=short)
     try:
         async with app.run_test(size=SIZE) as pilot:
