@@ -224,17 +224,17 @@ def _opened(
         # The session's lock is held where facts are heard.
         threading.Thread(target=task, args=arguments, name="homeai-remember", daemon=True).start()
 
-    compared: dict[Path, Ceilings] = {}
+    compared: dict[Path, Ceilings | None] = {}
 
     def compare(model: ModelFile) -> None:
-        # At each question: the user may have measured in another terminal since the last one. What was found here, and
-        # could not be written, is not replaced by what stands there as before.
+        # At each question: the user may have measured, or forgotten, in another terminal since the last one. What was
+        # found here, and could not be written, is not replaced by what stands there as before.
         found = settings.ceilings(model.path, model.size_bytes, state_dir())
-        if found is None or compared.get(model.path) == found:
+        if model.path in compared and compared[model.path] == found:
             return
         compared[model.path] = found
         if session.state.ceilings.get(str(model.path)) != found:
-            session.set_ceilings(model, found)
+            session.set_ceilings(model, found or Ceilings())
 
     def listen(fact: AnyFact) -> None:
         if isinstance(fact, Notice) and fact.code in TOLD_ONCE:

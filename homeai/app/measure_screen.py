@@ -64,7 +64,7 @@ class MeasureScreen(ModalScreen[None]):
 
     def action_go(self) -> None:
         """Begin; once it is over, go back."""
-        if not self._begun:
+        if not self._begun or self._refused:
             self._begun = True
             self.app.measuring.begin()
             self._draw()
@@ -78,6 +78,12 @@ class MeasureScreen(ModalScreen[None]):
             self._draw()
         else:
             self.dismiss()
+
+    @property
+    def _refused(self) -> bool:
+        """Whether it was measured, but for nothing."""
+        outcome = self.app.measuring.outcome
+        return isinstance(outcome, Found) and not outcome.kept
 
     def _draw(self) -> None:
         lines = self.query_one("#measure-lines", Lines)
@@ -100,9 +106,8 @@ class MeasureScreen(ModalScreen[None]):
                 progress = measuring.progress
                 if progress is None:
                     return [Content("Putting the model away …")]
-                left = f", about {progress.left_s:.0f} s left" if progress.done else ""
                 return [
-                    Content(f"{progress.what}{left}").truncate(width, ellipsis=True),
+                    Content(progress.words).truncate(width, ellipsis=True),
                     Content.styled(charts.meter(progress.done, min(60, width)), ACCENT),
                 ]
         if self._begun and measuring.outcome is not None:
@@ -125,7 +130,8 @@ class MeasureScreen(ModalScreen[None]):
         if measuring.state:
             keys = [] if measuring.state == "stops" else [("Esc", "stop")]
         else:
-            keys = [("Esc", "back")] if self._begun else [("Enter", "measure"), ("Esc", "back")]
+            again = [("Enter", "measure again")] if self._refused else []
+            keys = [*again, ("Esc", "back")] if self._begun else [("Enter", "measure"), ("Esc", "back")]
         line = Content("")
         for key, what in keys:
             line += Content.assemble("  " if line else "", (key, STRONG), (f" {what}", MUTED))
@@ -139,6 +145,8 @@ def _outcome(outcome: Found | HomeaiError, width: int) -> list[Content]:
     lines = [line for words in outcome.words for line in wrapped(f"· {words}", width)]
     for words in outcome.warnings:
         lines += [line.stylize(f"{STRONG} $warning") for line in wrapped(f"! {words}", width)]
+    if not outcome.kept:
+        return lines
     return [*lines, Content(""), *wrapped("Answers of this model are compared with this from now on.", width)]
 
 

@@ -33,6 +33,8 @@ class Found:
 
     words: tuple[str, ...]
     warnings: tuple[str, ...] = ()
+    kept: bool = True
+    """Whether answers are compared with it from now on."""
 
 
 Measure = Callable[[SessionLike, "ModelFile", "EngineOptions | None", Callable[["Progress"], None]], Found]
@@ -144,22 +146,25 @@ def measure_with(
     chosen: EngineOptions | None,
     tell: Callable[[Progress], None],
 ) -> Found:
-    """Measure, let the session know, and keep the result where `homeai calibrate` keeps it.
+    """Measure, let the session know, and keep the result where `homeai calibrate` keeps it; not if it was disturbed.
 
     Raises:
         HomeaiError: It could not be measured; nothing was changed.
     """
     from msgspec.structs import replace
 
-    from homeai.lab.calibrate import DISTURBED_WORDS, calibrate, is_disturbed, meaning
+    from homeai.lab.calibrate import calibrate
+    from homeai.lab.verdict import meaning, refused
     from homeai.places import engine_log, state_dir
     from homeai.settings.tuned import FILE_NAME, write_ceilings
 
     own = settings.for_model(model.path, model.size_bytes, state_dir())
     options = None if chosen is None else replace(chosen, sequences=1)
     found, loaded = calibrate(own, model, tell=tell, log_file=engine_log(), options=options)
+    if why := refused(found, session.state.ceilings.get(str(model.path))):
+        return Found((), (why,), kept=False)
     session.set_ceilings(model, found)
-    warnings, file = [DISTURBED_WORDS] if is_disturbed(found) else [], state_dir() / FILE_NAME
+    warnings, file = [], state_dir() / FILE_NAME
     try:
         write_ceilings(file, own.measured_place(model.path, model.size_bytes), found)
     except OSError as problem:

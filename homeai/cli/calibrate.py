@@ -25,57 +25,84 @@ def parser() -> Parser:
     made = Parser(
         "homeai calibrate",
         SUMMARY,
-        usage="[--model MODEL] [--json]",
+        usage="[--model MODEL] [--json] [--forget]",
         examples=(
             "homeai calibrate",
             "homeai calibrate --model qwen3-4b",
+            "homeai calibrate --forget",
             "homeai calibrate --json | jq .ceilings.read_bytes_per_s",
         ),
         notes=(
             "It has the model compute 1 to 512 tokens at once and reads memory as fast as it goes, for about",
             "25 seconds. What it finds belongs to this machine, build and model, and is used from then on.",
-            "Other programs should rest meanwhile.",
+            "Other programs should rest meanwhile: where they disturbed it, it is shown, but not kept.",
         ),
     )
     made.add_argument("--json", action="store_true", help="print one JSON object")
+    made.add_argument("--forget", action="store_true", help="measure nothing, and forget what was measured")
     made.add_settings(("model", "engine"))
     return made
 
 
 def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:
-    """Measure, keep the result and show it; a signal before that leaves everything as it was."""
+    """Measure, keep the result and show it; a signal, or what disturbed it, leaves everything as it was."""
     from homeai.cli.answering import settings_and_model
     from homeai.clock import now_ns
-    from homeai.errors import HomeaiError
-    from homeai.lab.calibrate import DISTURBED_WORDS, is_disturbed, meaning
+    from homeai.errors import ExitCode, HomeaiError
+    from homeai.lab.verdict import meaning, refused
     from homeai.places import state_dir
     from homeai.settings.tuned import FILE_NAME, write_ceilings
 
     with Signals() as signals:
         settings, model = settings_and_model(arguments)
+        if arguments.forget:
+            return _forget(settings, model, as_json=arguments.json)
         found, loaded = _measured(settings, model, signals)
     place, file = settings.measured_place(model.path, model.size_bytes), state_dir() / FILE_NAME
+    why = refused(found, settings.ceilings(model.path, model.size_bytes, state_dir()))
     unwritten: OSError | None = None
     try:
-        write_ceilings(file, place, found)
+        if not why:
+            write_ceilings(file, place, found)
     except OSError as problem:
         unwritten = problem
     if arguments.json:
         told = {
             **origin(model, place, now_ns() - entered_at_ns),
-            "written": None if unwritten is not None else str(file),
+            "written": None if why or unwritten is not None else str(file),
             **_object(found, loaded),
         }
         write(json.dumps(told, allow_nan=False) + "\n")
     else:
+        if why:
+            write("Not kept, of a machine that was busy:\n")
         write(_table(found))
         for line in meaning(found, loaded):
             write(line + "\n")
     if unwritten is not None:
         raise HomeaiError(f"The result could not be written to {file}: {unwritten.strerror or unwritten}.")
-    if is_disturbed(found):
-        say(f"homeai: {DISTURBED_WORDS}")
+    if why:
+        say(f"homeai: {why}")
+        return ExitCode.FAILURE
     say("homeai: Kept. Answers of this model are compared with it from now on.")
+    return 0
+
+
+def _forget(settings: Settings, model: ModelFile, *, as_json: bool) -> int:
+    """Strike out what was measured with a model."""
+    from homeai.errors import HomeaiError
+    from homeai.places import state_dir
+    from homeai.settings.tuned import FILE_NAME, forget_ceilings
+
+    file, place = state_dir() / FILE_NAME, settings.measured_place(model.path, model.size_bytes)
+    try:
+        forgotten = forget_ceilings(file, place)
+    except OSError as problem:
+        raise HomeaiError(f"{file} could not be written: {problem.strerror or problem}.") from None
+    if as_json:
+        write(json.dumps({**origin(model, place, 0), "forgotten": forgotten}) + "\n")
+    words = "Forgotten. New answers are compared with nothing until it is measured again."
+    say(f"homeai: {words if forgotten else 'Nothing was kept of this model here.'}")
     return 0
 
 
@@ -95,8 +122,7 @@ class _Telling(Telling):
     def take(self, progress: Progress) -> None:
         """Show it; raises `Interrupted` once a signal came."""
         self.go_on()
-        left = f", about {progress.left_s:.0f} s left" if progress.done else ""
-        self.passing.show(f"{progress.what}{left}")
+        self.passing.show(progress.words)
 
 
 def _table(found: Ceilings) -> str:
@@ -114,6 +140,7 @@ def _object(found: Ceilings, loaded: LoadEnded) -> dict[str, Any]:
     import msgspec
 
     from homeai.metrics.roofline import fit
+    from homeai.metrics.soundness import disturbances
 
     form, shape = fit(found.steps), loaded.model.shape
     return {
@@ -130,6 +157,11 @@ def _object(found: Ceilings, loaded: LoadEnded) -> dict[str, Any]:
             "written_ms": None if found.written_ns is None else found.written_ns / 1e6,
             "written_depth": found.written_depth,
             "noise": found.noise,
+            "spread": found.spread,
+            "unordered": found.unordered,
+            "engine_share": found.engine_share,
+            "others_share": found.others_share,
+            "disturbances": list(disturbances(found)),
             "measured_at": found.measured_at,
         },
         "fit": None

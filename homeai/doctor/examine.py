@@ -12,7 +12,7 @@ from pathlib import Path
 
 import homeai
 from homeai import places
-from homeai.doctor import checks, selftest
+from homeai.doctor import checks, measured, selftest
 from homeai.doctor.machine import Look
 from homeai.doctor.report import Report
 from homeai.doctor.shadows import shadowed
@@ -46,7 +46,7 @@ def examine(backend: str = "homeai.engine.llamacpp") -> Report:
     ready = test.ready
     devices = ready.devices if ready is not None else ()
     is_which = matched(devices, known, os.environ)
-    model = checks.model(_room(_memory(look.probes)[1], devices))
+    model, known_speed = checks.model(_room(_memory(look.probes)[1], devices)), measured.calibration()
     found = [
         *checks.packages({name: versions[name] for name in PACKAGES}),
         shadowed(),
@@ -54,7 +54,7 @@ def examine(backend: str = "homeai.engine.llamacpp") -> Report:
         *checks.engine(test),
         checks.gpu(test, known, _silent(look.probes), os.environ.get("CUDA_VISIBLE_DEVICES")),
         checks.memory(*_memory(look.probes)),
-        *([] if model is None else [model]),
+        *(each for each in (model, known_speed) if each is not None),
         *checks.places({name: path for name, path in paths.items() if name not in ("python", "homeai")}),
         checks.terminal(os.environ, sys.stdout.encoding, sys.stdout.isatty(), *_terminal_size()),
     ]

@@ -26,6 +26,16 @@ class Ceilings(Part, frozen=True, kw_only=True):
     """How fast all cores together read main memory; None where the model is not in main memory alone."""
     noise: float | None = None
     """How much longer the median repeat of one token took than the first quartile: 0.05 at rest."""
+    spread: float | None = None
+    """The same of that size of more tokens of which it was most."""
+    unordered: float | None = None
+    """How much longer a size took than one of more tokens; `steps` are without that."""
+    engine_share: float | None = None
+    """What the engine got of the processor time that its threads want while they compute, 0..1: 0.95 and more at rest.
+
+    None of engines that do not tell, and of measurements from before it was noted, as with the next one."""
+    others_share: float | None = None
+    """What all other programs used of the processor while it was measured, 0..1 of all cores."""
     threads: int | None = None
     layers_offloaded: int | None = None
     flash_attention: bool | None = None
@@ -57,6 +67,8 @@ class Measured(Fact, frozen=True, kw_only=True, tag="measured"):
     depth: int
     took_ns: tuple[int, ...]
     """Empty where it did not fit into the context, or failed."""
+    cpu_ns: int | None = None
+    """Processor time that all threads of the engine used in these repeats; None where it does not tell."""
 
 
 class Calibrated(Fact, frozen=True, kw_only=True, tag="calibrated"):

@@ -31,13 +31,13 @@ from homeai.events import (
     Step,
 )
 from homeai.lab.memory_read import read_bytes_per_s
+from homeai.lab.processor_time import ProcessorTime
 from homeai.metrics.gaps import gaps_ns, nearest_rank
-from homeai.metrics.roofline import BANDWIDTH_BOUND, bandwidth_use, fit
+from homeai.metrics.soundness import ENGINE_SHARE_MIN
 from homeai.models.modelfile import ModelFile
 from homeai.options import EngineOptions
 from homeai.session import Session
 from homeai.settings import Settings
-from homeai.units import count, percent, rate, size, span
 
 BUDGET_S = 25.0
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
@@ -58,15 +58,23 @@ SINGLE_DEPTHS = (1010, 500, 200)
 """Behind how many a single token is: 500 and 1,010 nearly fill the cells that are looked at, 512 and 1,024, and below
 512 the threads share the work in another way. Three points, as what a token costs does not grow along one line."""
 
-DISTURBED = 0.25
-"""How much longer the median repeat may take than the first quartile: on a machine at rest it is 2 to 5 %."""
-DISTURBED_WORDS = "Other programs disturbed the measurement; it is better made again when they rest."
+HOPELESS_SHARE = ENGINE_SHARE_MIN / 2
+"""With so little of the processor for the engine, the rest need not be measured."""
+REPEATS_MIN = 4
+"""With fewer, the first quartile is the least and the median says little of how even they are."""
+WRITE_SHARE = 0.15
+"""How much of the budget the answers may take; on a slow machine they are shorter for it."""
+BEHIND_SHARE = 0.4
+"""How much of the budget the sizes behind a context may take, where most of it is gone before."""
+MEMORY_NS = 2_000_000_000
+"""About what reading memory takes, which comes last."""
 
 F = TypeVar("F", LoadEnded, Measured, Ended)
 
 _TASK = "Write a long story about an old house by a river, and go on for many pages."
 
 _TICK_S = 0.1
+_NEARLY = 0.99
 _DEPTH_SHARE = 0.3
 """How much of the budget is kept for the sizes behind a context."""
 
@@ -79,6 +87,14 @@ class Progress:
     done: float = 0.0
     """0..1, of the whole."""
     left_s: float = 0.0
+
+    @property
+    def words(self) -> str:
+        """`computing 8 tokens at once, about 12 s left`."""
+        if not self.done:
+            return self.what
+        left = f"about {self.left_s:.0f} s left" if self.left_s >= 1 else "longer than expected"
+        return f"{self.what}, {left}"
 
 
 def calibrate(
@@ -128,6 +144,11 @@ class _Bench:
         self._model = model
         self._inbox: queue.SimpleQueue[AnyFact] = queue.SimpleQueue()
         self._took: dict[tuple[int, int], list[int]] = defaultdict(list)
+        self._cpu_ns = 0
+        """Processor time that the engine used for what it told that of, and by size how long that took."""
+        self._computed_ns: dict[int, int] = defaultdict(int)
+        self._ends_ns = self._budget_ns
+        """When all will be over, counted from the beginning, as far as that is known by now."""
         self.session = Session(
             options=options or settings.engine_options(model.context_trained),
             on_fact=self._inbox.put,
@@ -140,19 +161,31 @@ class _Bench:
         self.session.use_model(self._model)
         loaded = self._wait(LoadEnded, "loading the model")
         engine = loaded.engine
-        self._began_ns = now_ns()
+        self._began_ns, self._ends_ns = now_ns(), self._budget_ns + MEMORY_NS
+        load = ProcessorTime()
         self._measure(1, repeats=2)
         # The first ones settle clocks and caches; how long they took only says how often others can be repeated.
         self._single_ns = max(min(self._took.pop((1, 0)) or [1]), 1)
         self._measure_sizes()
-        written_ns, written_depth = self._write()
-        self._measure_behind_context(engine)
+        share = self._engine_share(engine)
+        # What is so busy gets no better in a minute, and nothing of it is kept.
+        hopeless = share is not None and not engine.layers_offloaded and share < HOPELESS_SHARE
+        written_ns, written_depth = self._write() if not hopeless else (None, 0)
+        if not hopeless:
+            self._measure_behind_context(engine)
+            share = self._engine_share(engine)
+        # Of an engine that does not tell of its own processor time that of others cannot be told apart either.
+        others = None if share is None else load.others_share()
         found = Ceilings(
             steps=self._steps(),
             written_ns=written_ns,
             written_depth=written_depth,
             noise=self._noise(),
-            read_bytes_per_s=self._read_memory(engine),
+            spread=self._spread(),
+            unordered=self._unordered(),
+            engine_share=share,
+            others_share=others,
+            read_bytes_per_s=None if hopeless else self._read_memory(engine),
             threads=engine.threads,
             layers_offloaded=engine.layers_offloaded,
             flash_attention=engine.flash_attention,
@@ -195,10 +228,39 @@ class _Bench:
     def _noise(self) -> float | None:
         """How much longer one token took in the median than in the first quartile, or there than behind a context."""
         spans = self._took.get((1, 0))
-        if not spans or len(spans) < 4:
+        if not spans or len(spans) < REPEATS_MIN:
             return None
         usual_ns = nearest_rank(sorted(spans), 0.25)
         return max([median(spans) / usual_ns, *(usual_ns / behind_ns for behind_ns in self._behind(1))]) - 1
+
+    def _spread(self) -> float | None:
+        """How much longer the median of a size of more tokens was than its first quartile, of the size with most."""
+        spreads = [
+            median(spans) / nearest_rank(sorted(spans), 0.25) - 1
+            for (tokens, _), spans in self._took.items()
+            if tokens > 1 and len(spans) >= REPEATS_MIN
+        ]
+        return max(spreads, default=None)
+
+    def _unordered(self) -> float:
+        """How much longer a size took than one of more tokens, of the size with most; 0 where none did."""
+        most, least_ns = 0.0, 1 << 62
+        for (_, depth), spans in sorted(self._took.items(), reverse=True):
+            if spans and not depth:
+                took_ns = nearest_rank(sorted(spans), 0.25)
+                most, least_ns = max(most, took_ns / least_ns - 1), min(took_ns, least_ns)
+        return most
+
+    def _engine_share(self, engine: EngineFacts) -> float | None:
+        """What the engine got of the processor time that its threads want, of all that was computed."""
+        if not self._cpu_ns:
+            return None
+        cores = engine.cores or 1 << 16
+        wanted_ns = sum(
+            took_ns * min(cores, (engine.threads if tokens == 1 else engine.threads_batch or engine.threads) or cores)
+            for tokens, took_ns in self._computed_ns.items()
+        )
+        return self._cpu_ns / wanted_ns if wanted_ns else None
 
     def _behind(self, tokens: int) -> list[int]:
         """What so many tokens took behind each context that was measured."""
@@ -218,23 +280,32 @@ class _Bench:
         whole_ns = median(self._took.get((largest, 0)) or [0])
         # The cache is filled once, as deep as time and room allow, and cut from size to size.
         depths = [depth for depth in (DEPTH, DEPTH // 2, DEPTH // 4) if depth + largest <= (engine.context or DEPTH)]
-        if not depths:
+        may_ns = max(self._left_ns(), int(self._budget_ns * BEHIND_SHARE))
+        in_time = [depth for depth in depths if may_ns > whole_ns * depth / largest]
+        if not in_time:
             return
-        in_time = [depth for depth in depths if self._left_ns() > whole_ns * depth / largest]
-        deepest = in_time[0] if in_time else depths[-1]
+        deepest = in_time[0]
         fill_ns = whole_ns * deepest / largest
-        if deepest >= largest and self._left_ns() > fill_ns + 3 * whole_ns:
-            for tokens in (largest, *(size for size in BEHIND if size < largest)):
-                self._measure(tokens, depth=deepest, repeats=2, keep=True)
         singles = [depth for depth in SINGLE_DEPTHS if depth < deepest]
+        # A token behind a context takes up to twice what it takes alone.
+        single_ns = 2 * min(self._took.get((1, 0)) or [self._single_ns]) * len(singles)
+        large = deepest >= largest and may_ns > fill_ns + 3 * whole_ns
+        sizes = (largest, *(size for size in BEHIND if size < largest)) if large else ()
+        left_ns = may_ns - fill_ns - 3 * whole_ns * bool(sizes)
+        repeats = max(2, min(12, int(left_ns // max(single_ns, 1))))
+        self._ends_ns = self._passed_ns() + int(fill_ns + 3 * whole_ns * bool(sizes)) + repeats * single_ns + MEMORY_NS
+        for tokens in sizes:
+            self._measure(tokens, depth=deepest, repeats=2, keep=True)
         for depth in singles:
-            self._measure(1, depth=depth, repeats=12, keep=depth != singles[-1])
+            self._measure(1, depth=depth, repeats=repeats, keep=depth != singles[-1])
 
     def _write(self) -> tuple[int | None, int]:
         """Have some answers written: what a token takes, single late ones left out, and behind how many."""
         gaps: list[int] = []
         depths: list[float] = []
-        sampler = Sampler(temperature=0.0, max_tokens=WRITTEN)
+        single_ns = min(self._took.get((1, 0)) or [self._single_ns])
+        tokens = max(LEAST_GAPS + 2, min(WRITTEN, int(self._budget_ns * WRITE_SHARE) // max(single_ns, 1)))
+        sampler = Sampler(temperature=0.0, max_tokens=tokens)
         for number in range(ANSWERS):
             if number and self._passed_ns() > self._budget_ns * (1 - _DEPTH_SHARE / 2):
                 break
@@ -270,6 +341,9 @@ class _Bench:
             found = self._wait(Measured, f"computing {tokens} token{'s' * (tokens > 1)} at once{behind}")
             if found.measure_id == wanted:
                 self._took[(tokens, depth)] += found.took_ns
+                if found.cpu_ns is not None:
+                    self._cpu_ns += found.cpu_ns
+                    self._computed_ns[tokens] += sum(found.took_ns)
                 return bool(found.took_ns)
 
     def _wait(self, kind: type[F], what: str) -> F:
@@ -294,43 +368,6 @@ class _Bench:
 
     def _say(self, what: str) -> None:
         passed_ns = self._passed_ns() if self._took else 0
-        left_ns = max(0, self._budget_ns - passed_ns)
-        self._tell(Progress(what, min(1.0, passed_ns / self._budget_ns), left_ns / 1e9))
-
-
-def is_disturbed(found: Ceilings) -> bool:
-    """Whether other programs made it useless."""
-    return found.noise is not None and found.noise > DISTURBED
-
-
-def meaning(found: Ceilings, loaded: LoadEnded) -> list[str]:
-    """What the figures say, in plain words; of disturbed ones nothing that would hold at rest."""
-    lines: list[str] = []
-    if is_disturbed(found):
-        return lines
-    form = fit(found.steps)
-    if form is not None and form.form == "sum":
-        lines.append(
-            f"A computation takes about {span(form.fixed_ns)} however few tokens it has, and {span(form.per_token_ns)} "
-            "more for each: here reading the weights and the arithmetic add up."
-        )
-    elif form is not None:
-        lines.append(
-            f"A computation takes at least {span(form.floor_ns)}, and {span(form.per_token_ns)} for each token where "
-            "there are many: here the arithmetic of few tokens hides behind reading the weights."
-        )
-    if found.written_ns is not None:
-        lines.append(
-            f"An answer is written at {rate(1e9 / found.written_ns)}, {span(found.written_ns)} a token, behind "
-            f"{count(found.written_depth)} tokens of context."
-        )
-    single = next((step.took_ns for step in found.steps if (step.tokens, step.depth) == (1, 0)), None)
-    shape = loaded.model.shape
-    if found.read_bytes_per_s and shape is not None and single:
-        used = bandwidth_use(shape.weight_bytes, single, found.read_bytes_per_s)
-        bound = "limits" if used > BANDWIDTH_BOUND else "does not limit"
-        lines.append(
-            f"Memory is read at {size(found.read_bytes_per_s)} a second; writing one token reads "
-            f"{size(shape.weight_bytes)} and uses {percent(used)} of that: memory {bound} how fast this model writes."
-        )
-    return lines
+        # A meter that stands full while something still runs tells of an end that is not there.
+        done = min(_NEARLY, passed_ns / self._ends_ns)
+        self._tell(Progress(what, done, max(0, self._ends_ns - passed_ns) / 1e9))

@@ -15,6 +15,7 @@ from homeai.events import (
     AnyFact,
     Began,
     Calibrated,
+    Ceilings,
     ChunkProgress,
     Ended,
     EngineEnded,
@@ -46,6 +47,7 @@ from homeai.metrics.answer_fold import fold_answer
 from homeai.metrics.context_now import others_held
 from homeai.metrics.quantities.context_own import context_used
 from homeai.metrics.series import Series
+from homeai.metrics.soundness import is_sound
 from homeai.metrics.state import (
     AnswerState,
     EngineState,
@@ -88,11 +90,21 @@ def fold(state: SessionState, fact: AnyFact) -> SessionState:
         case Renamed():
             return replace(state, title=fact.title or None)
         case Calibrated():
-            return replace(state, ceilings=MappingProxyType({**state.ceilings, fact.path: fact.ceilings}))
+            return _calibrated(state, fact)
         case Measured():
             return state
         case SessionStarted():
             return state if fact == state.sitting else _sitting(state, fact)
+
+
+def _calibrated(state: SessionState, fact: Calibrated) -> SessionState:
+    """Take a measurement; one that was disturbed leaves what was known, and an empty one takes that back."""
+    if not is_sound(fact.ceilings):
+        return state
+    ceilings = {path: known for path, known in state.ceilings.items() if path != fact.path}
+    if fact.ceilings != Ceilings():
+        ceilings[fact.path] = fact.ceilings
+    return replace(state, ceilings=MappingProxyType(ceilings))
 
 
 def fold_all(facts: Iterable[AnyFact], state: SessionState | None = None) -> SessionState:

@@ -111,7 +111,7 @@ class Fit:
 
 def fit(steps: Sequence[Step]) -> Fit | None:
     """Describe the steps without context; None with fewer than `FEWEST_STEPS` sizes of them."""
-    points = sorted({step.tokens: step.took_ns for step in steps if step.depth == 0 and step.took_ns > 0}.items())
+    points = _rising(at_rest(steps))
     if len(points) < FEWEST_STEPS:
         return None
     best = _sum_fit(points)
@@ -120,12 +120,40 @@ def fit(steps: Sequence[Step]) -> Fit | None:
         line = _sum_fit(points[knee:])
         candidate = _with_error(Fit("max", line.fixed_ns, line.per_token_ns, floor), points)
         # It has a parameter more, so it must be clearly better, not just as good.
-        if candidate.fixed_ns >= 0 and candidate.error < 0.8 * best.error:
+        if candidate.error < 0.8 * best.error:
             best = candidate
     return best
 
 
+def at_rest(steps: Sequence[Step]) -> list[tuple[int, int]]:
+    """The steps without context as pairs of tokens and nanoseconds, by size."""
+    return sorted({step.tokens: step.took_ns for step in steps if step.depth == 0 and step.took_ns > 0}.items())
+
+
+def begins_at(points: Sequence[tuple[int, int]]) -> float:
+    """What no tokens would take by the line through the points, in times of the fewest; 0 for too few points."""
+    return _line(points)[0] / points[0][1] if len(points) >= FEWEST_STEPS else 0.0
+
+
+def _rising(points: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The same, none longer than one of more tokens: fewer are never more work, so that one was disturbed."""
+    found: list[tuple[int, int]] = []
+    for tokens, took_ns in reversed(points):
+        found.append((tokens, min(took_ns, found[-1][1]) if found else took_ns))
+    return found[::-1]
+
+
 def _sum_fit(points: Sequence[tuple[int, int]]) -> Fit:
+    """The line through the points, as far as it says nothing impossible: it begins below zero nowhere, and rises."""
+    fixed, slope = _line(points)
+    if slope < 0:
+        fixed, slope = _weighted_mean([took for _, took in points]), 0.0
+    elif fixed < 0:
+        fixed, slope = 0.0, sum(tokens / took for tokens, took in points) / sum((u / took) ** 2 for u, took in points)
+    return _with_error(Fit("sum", fixed, slope), points)
+
+
+def _line(points: Sequence[tuple[int, int]]) -> tuple[float, float]:
     """Least squares of the relative differences, so that small steps count as much as large ones."""
     weights = [1.0 / took**2 for _, took in points]
     total = sum(weights)
@@ -136,7 +164,7 @@ def _sum_fit(points: Sequence[tuple[int, int]]) -> Fit:
         w * (tokens - mean_tokens) * (took - mean_took) for w, (tokens, took) in zip(weights, points, strict=True)
     )
     slope = along / spread if spread else 0.0
-    return _with_error(Fit("sum", mean_took - slope * mean_tokens, slope), points)
+    return mean_took - slope * mean_tokens, slope
 
 
 def _with_error(form: Fit, points: Sequence[tuple[int, int]]) -> Fit:
@@ -153,13 +181,13 @@ def _weighted_mean(spans: Sequence[int]) -> float:
 
 def step_ns(ceilings: Ceilings, tokens: int, depth: float) -> float | None:
     """How long one step of `tokens` tokens takes behind `depth` tokens, between the measured ones on a line."""
-    flat = sorted((step.tokens, step.took_ns) for step in ceilings.steps if step.depth == 0 and step.took_ns > 0)
+    flat = _rising(at_rest(ceilings.steps))
     if not flat or tokens < 1:
         return None
-    singles = sorted((step.depth, step.took_ns) for step in ceilings.steps if step.tokens == 1)
+    singles = sorted((step.depth, step.took_ns) for step in ceilings.steps if step.tokens == 1 and step.took_ns > 0)
     if tokens == 1 and len(singles) > 1:
-        # Nothing gets faster behind more context than behind none: then that one was disturbed.
-        singles[0] = (singles[0][0], min(took_ns for _, took_ns in singles))
+        # Nothing gets faster behind more context than behind none, nor with more tokens: then that one was disturbed.
+        singles[0] = (singles[0][0], min(flat[0][1], *(took_ns for _, took_ns in singles)))
         (deepest, deepest_ns), (_, flat_ns) = singles[-1], singles[0]
         if depth <= deepest:
             return _on_lines(singles, depth)
@@ -235,7 +263,7 @@ def _on_lines(points: Sequence[tuple[int, float]], at: float) -> float:
 
 def _depth_ns(ceilings: Ceilings, tokens: int) -> float:
     """What a token of context adds to a step: on lines between the measured sizes, beyond them in proportion."""
-    flat = sorted((step.tokens, step.took_ns) for step in ceilings.steps if step.depth == 0)
+    flat = _rising(at_rest(ceilings.steps))
     deepest = {step.tokens: step for step in sorted(ceilings.steps, key=lambda step: step.depth) if step.depth}
     if not flat or not deepest:
         return 0.0

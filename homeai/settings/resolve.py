@@ -108,7 +108,7 @@ class Settings:
         return self.with_measured(found.values, found.origins)
 
     def ceilings(self, path: Path, size_bytes: int, state_dir: Path) -> Ceilings | None:
-        """What `homeai calibrate` found for a model here; None where it was not run."""
+        """What `homeai calibrate` found for a model here, sound or not; None where it was not run."""
         file = state_dir / tuned.FILE_NAME
         return tuned.ceilings(file, self.measured_place(path, size_bytes)) if file.exists() else None
 

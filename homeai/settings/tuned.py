@@ -121,6 +121,19 @@ def write_ceilings(path: Path, place: Place, found: Ceilings) -> None:
     _write(path, content, [*others, entry | {"ceilings": msgspec.to_builtins(found)}])
 
 
+def forget_ceilings(path: Path, place: Place) -> bool:
+    """Strike out what a calibration found, and keep everything else; False where there was nothing.
+
+    Raises `OSError` where it cannot be written.
+    """
+    content, entry, others = _apart(path, place)
+    if "ceilings" not in entry:
+        return False
+    del entry["ceilings"]
+    _write(path, content, [*others, *([entry] if entry.keys() - place.keys.keys() else [])])
+    return True
+
+
 def _content(path: Path) -> dict[str, Any]:
     """The file's object; one without entries where there is none that can be read."""
     with suppress(OSError, ValueError, RecursionError):

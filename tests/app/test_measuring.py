@@ -192,6 +192,57 @@ async def test_what_cannot_be_kept_holds_until_the_end(dashboard: Callable[..., 
         app.close_session()
 
 
+async def test_a_disturbed_one_is_not_kept_and_says_what_to_do(
+    dashboard: Callable[..., HomeaiApp], tmp_path: Path
+) -> None:
+    model, file = tmp_path / "tiny.gguf", tmp_path / "state" / tuned.FILE_NAME
+    place = load({"backend": "tests.engine.scripted"}).measured_place(model, model.stat().st_size)
+    tuned.write_ceilings(file, place, Ceilings(measured_at="2026-01-01T12:00:00.000+01:00"))
+    before = file.read_bytes()
+    app = dashboard("crowd=0.2")
+    try:
+        async with app.run_test(size=SIZE) as pilot:
+            await loaded(pilot)
+            assert app.session is not None
+            session = app.session
+            await until(pilot, lambda: bool(session.state.ceilings))
+            await begin(pilot)
+            await until(pilot, lambda: "! The machine was busy" in screen_text(pilot), within_s=60)
+            shown = " ".join(screen_text(pilot).replace("│", " ").split())
+            assert "the engine got 20 % of the processor time" in shown
+            assert "The one of 2026-01-01 stays in use. Close other programs and measure again." in shown
+            assert "A computation takes" not in shown
+            assert DONE not in shown
+            assert file.read_bytes() == before
+            (kept,) = session.state.ceilings.values()
+            assert kept.measured_at.startswith("2026-01-01")
+            # Once they rest it is measured again without leaving the box.
+            await pilot.press("enter")
+            await until(pilot, lambda: bool(app.measuring.state))
+    finally:
+        app.close_session()
+
+
+async def test_what_was_forgotten_in_another_terminal_is_compared_with_no_more(
+    dashboard: Callable[..., HomeaiApp], tmp_path: Path
+) -> None:
+    model, file = tmp_path / "tiny.gguf", tmp_path / "state" / tuned.FILE_NAME
+    place = load({"backend": "tests.engine.scripted"}).measured_place(model, model.stat().st_size)
+    tuned.write_ceilings(file, place, Ceilings(measured_at="2026-01-01T12:00:00.000+01:00"))
+    app = dashboard()
+    try:
+        async with app.run_test(size=SIZE) as pilot:
+            await loaded(pilot)
+            assert app.session is not None
+            session = app.session
+            await until(pilot, lambda: bool(session.state.ceilings))
+            assert tuned.forget_ceilings(file, place)
+            assert await is_answered(pilot)
+            await until(pilot, lambda: not session.state.ceilings)
+    finally:
+        app.close_session()
+
+
 def full(*_: object) -> None:
     raise OSError(ENOSPC, "No space left on device")
 

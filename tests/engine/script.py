@@ -17,6 +17,8 @@ What is said
     late=N           N more tokens are sent after a stopped answer has ended
     slow=O:V:F       F times as slow with engine option O at value V, such as threads:1:2 (environment only); more
                      of them after commas
+    crowd=S          while it is measured it has this share of its threads' processor time (environment only; without
+                     it the share is not told)
     say=TEXT         the text, everything up to the end of the script, cut at spaces
     say_file=PATH    the text of this file, line breaks and all, cut at white space; no white space in the path
 
@@ -68,6 +70,7 @@ class Script:
     import_ms: float = 0.0
     late: int = 0
     slow: str = ""
+    crowd: float = 0.0
     say: str = ""
     say_file: str = ""
     at: str = "prefill"

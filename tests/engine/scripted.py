@@ -71,6 +71,7 @@ class ScriptedBackend:
         self._script = ENVIRONMENT
         self._live: dict[int, _Answer] = {}
         self._context = 0
+        self._threads = 0
         self._cache: list[str] = []
         self._wake = threading.Event()
         self._due_ns = now_ns()
@@ -93,6 +94,7 @@ class ScriptedBackend:
     def load(self, request: Load) -> None:
         script = self._script = ENVIRONMENT.under(request.options)
         self._context = 0
+        self._threads = request.options.threads
         started_ns = now_ns()
         self._emit(
             LoadStarted(
@@ -198,6 +200,7 @@ class ScriptedBackend:
                 tokens=request.tokens,
                 depth=request.depth,
                 took_ns=(took_ns,) * request.repeats,
+                cpu_ns=round(ENVIRONMENT.crowd * took_ns * request.repeats * self._threads) or None,
             )
         )
 

@@ -102,10 +102,11 @@ class LlamaCppBackend:
     def measure(self, request: Measure) -> None:
         """Time a computation with a cache that holds nothing else."""
         spans_ns: tuple[int, ...] = ()
+        cpu_ns = 0
         if self._scheduler is not None and self._loaded is not None:
             if not self._kept:
                 self._scheduler.reset()
-            spans_ns = took_ns(self._loaded.context, self._loaded.model.vocabulary.size, request)
+            spans_ns, cpu_ns = took_ns(self._loaded.context, self._loaded.model.vocabulary.size, request)
             self._kept = True
             if not request.keep:
                 self._forget_measured()
@@ -116,6 +117,7 @@ class LlamaCppBackend:
                 tokens=request.tokens,
                 depth=request.depth,
                 took_ns=spans_ns,
+                cpu_ns=cpu_ns if spans_ns else None,
             )
         )
 
