@@ -206,12 +206,17 @@ def _search(hits: list[Hit], *, as_json: bool) -> None:
         from homeai.journal.library import HITS_MOST
 
         who = {"user": "you", "assistant": "model", "title": "title"}
-        rows = [(hit.entry.short_id, minute(hit.entry.last_at), who[hit.who], hit.snippet) for hit in hits]
-        write(table(("id", "date", "who", "what"), rows))
+        rows = [(_place(hit), minute(hit.entry.last_at), who[hit.who], hit.snippet) for hit in hits]
+        write(table(("where", "date", "who", "what"), rows))
         if len(hits) == HITS_MOST:
             say(f"homeai: These are the newest {HITS_MOST} places; more words find fewer.")
     else:
         say("homeai: Nothing of the kind was said.")
+
+
+def _place(hit: Hit) -> str:
+    """As show, why, export and compare take it: `9f86d081:3`."""
+    return hit.entry.short_id if hit.answer_id is None else f"{hit.entry.short_id}:{hit.answer_id}"
 
 
 def _delete(library: Library, entry: Entry, *, asks: bool) -> None:

@@ -169,7 +169,13 @@ def test_list_show_and_search(homeai: Homeai) -> None:
     shown = homeai.run("sessions", "show", "sky").out
     assert "> Why is the sky blue?\n\nRayleigh[/red] ␛[2J scattering.\n\nfirst token 2.31 s" in shown
     found = homeai.run("sessions", "search", "rayleigh", "scatter")
-    assert "model  Rayleigh[/red] ␛[2J scattering." in found.out
+    assert found.out.splitlines()[1].split("  ") == [
+        "0a0a0a0a:1",
+        "2026-11-29 21:04",
+        "model",
+        "Rayleigh[/red] ␛[2J scattering.",
+    ]
+    assert "Rayleigh" in homeai.run("sessions", "show", "0a0a0a0a:1").out
     (hit,) = json.loads(homeai.run("sessions", "search", "blue", "--json").out)
     assert hit == {
         "id": "0a" * 8,
