@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from homeai.app.app import HomeaiApp
 
 
+_UNDOES = {"recorded_again": "record_failed", "record_failed": "recorded_again"}
+"""Notices that turn what another one said into its opposite, by code."""
+
+
 class Hearing:
     """Takes the facts of the session that is open, in their order."""
 
@@ -54,9 +58,9 @@ class Hearing:
                 self._told.add((fact.code, fact.message))
                 if fact.code == "model_kept":
                     app.choosing.told_kept()
-                elif fact.code == "recorded_again":
-                    # The next failure may have the same words.
-                    self._told = {told for told in self._told if told[0] != "record_failed"}
+                elif fact.code in _UNDOES:
+                    # What it undoes may come again, in the same words.
+                    self._told = {told for told in self._told if told[0] != _UNDOES[fact.code]}
                 chat = app.desk.of_answer(fact.answer_id) or app.desk.current
                 app.chat_screen.talk(chat.number).remark(f"{fact.message} {fact.help}".strip())
             case EngineEnded() if fact.fault is not None:

@@ -277,6 +277,7 @@ async def test_a_full_disk_is_told_here_too_until_there_is_room_and_again_when_t
             ((full,), "the open chats are no longer recorded"),
             ((again,), "your chats are recorded"),
             ((full,), "the open chats are no longer recorded"),
+            ((again,), "your chats are recorded"),
         ):
             await play(pilot, *notices)
             await listed(pilot)
@@ -284,6 +285,7 @@ async def test_a_full_disk_is_told_here_too_until_there_is_room_and_again_when_t
             await pilot.press("escape")
             await until(pilot, lambda: not isinstance(app.screen, SessionsScreen))
         assert screen_text(pilot).count("This session is no longer recorded") == 2
+        assert screen_text(pilot).count("It is recorded again.") == 2
 
 
 async def test_rename(shelf: Shelf) -> None:
