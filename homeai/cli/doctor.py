@@ -107,7 +107,8 @@ def told(report: Report) -> str:
     lines.append("")
     for name, fact in facts.items():
         lines += textwrap.wrap(f"{name + ':':<11}{fact}", width, subsequent_indent=" " * 11, break_long_words=False)
-    wrong = [check for check in report.checks if check.status != "ok"]
+    # What is broken comes first: what only costs comfort may be its consequence.
+    wrong = sorted((each for each in report.checks if each.status != "ok"), key=lambda each: each.status != "fail")
     fixes = list(dict.fromkeys(check.fix for check in wrong if check.fix))
     lines.append("")
     if not wrong:

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from homeai.cli.doctor import told
 from homeai.doctor import checks
+from homeai.doctor.report import Check, Report
 from homeai.doctor.selftest import SelfTest
 from homeai.events import Fault
 from tests.doctor.test_doctor_command import doctor
@@ -46,6 +48,17 @@ def test_a_package_in_the_way_of_the_doctor_itself_is_not_told_as_one_to_install
     assert wrong(told.object) == ["shadowed"]
     assert told.check("shadowed")["message"] == f'{tmp_path / "probes"} hides homeai\'s own package "probes".'
     assert told.status == 8
+
+
+def test_what_is_broken_is_mended_before_what_costs_comfort() -> None:
+    found = (Check("gpu", "warn", "A", "mend A"), Check("engine", "fail", "B", "mend B"), Check("disk", "ok", "C"))
+    report = Report(
+        checks=found,
+        versions={"homeai": "1", "python": "3", "system": "x"},
+        build={"backends": [], "flags": {}},
+        paths={"data": "d", "log": "l"},
+    )
+    assert told(report).endswith("2 things are not as they should be. First: mend B\n")
 
 
 def test_a_user_without_a_home_is_one_problem(tmp_path: Path) -> None:
