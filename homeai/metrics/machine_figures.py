@@ -120,6 +120,11 @@ def machine_words(answer: AnswerState) -> list[tuple[str, str, str]]:
     ]
 
 
+def _number(value: float) -> str:
+    """Of what has no unit, such as cores and lanes, there are whole ones as a rule."""
+    return units.count(int(value)) if value.is_integer() else units.significant(value)
+
+
 def is_counter(name: str) -> bool:
     """Whether a value of this name counts up, so that its mean says nothing."""
     return name.endswith(_COUNTERS)
@@ -129,9 +134,7 @@ def _in_words(probe: str, name: str, reading: Reading) -> tuple[str, str]:
     if name.endswith(_FLAG):
         label = f"{probe}: {name.removesuffix(_FLAG).replace('_', ' ')}"
         return label, f"{units.percent(reading.mean)} of the time"
-    ending, shown = next(
-        ((ending, shown) for ending, shown in _FORMATS if name.endswith(ending)), ("", units.significant)
-    )
+    ending, shown = next(((ending, shown) for ending, shown in _FORMATS if name.endswith(ending)), ("", _number))
     words = f"{name[: len(name) - len(ending)].replace('_', ' ')}{_BESIDE.get(ending, '')}"
     label = f"{probe}: {words}" if words else probe
     if is_counter(name):

@@ -130,10 +130,11 @@ def test_what_the_machine_did_in_each_phase_and_what_slowed_it() -> None:
 def test_a_counter_is_what_it_counted_and_a_flag_how_often_it_was_up() -> None:
     facts = [*stories.session_facts(), *stories.prompt_facts()]
     for at, joules, flag in ((2000, 5000.0, 0.0), (2500, 5100.0, 1.0), (3000, 5350.0, 1.0), (3500, 5400.0, 0.0)):
-        values = {"gpu_0_energy_joules": joules, "gpu_0_thermal_flag": flag}
+        values = {"gpu_0_energy_joules": joules, "gpu_0_thermal_flag": flag, "gpu_0_pcie_lanes": 16.0}
         facts.append(Sample(at_ns=ms(at), took_ns=1, probe="nvidia", values=values))
     found = {path: (figure.label, figure.value) for path, figure in figures(facts).items()}
     assert found["machine.nvidia.gpu_0_energy_joules"] == ("nvidia: gpu 0 energy", "400 J")
+    assert found["machine.nvidia.gpu_0_pcie_lanes"] == ("nvidia: gpu 0 pcie lanes", "16")
     assert found["machine.nvidia.gpu_0_thermal_flag"] == ("nvidia: gpu 0 thermal", "50 % of the time")
     read = contract(fold_all(facts), 1)["machine"]["nvidia"]["gpu_0_energy_joules"]
     assert (read["grown"], read["last"]) == (400.0, 5400.0)
