@@ -58,7 +58,9 @@ def why_page(
     return list(_lines(answer, found, ceilings, max(24, min(width, WIDEST)), targets, measured))
 
 
-def calibration_words(ceilings: Ceilings | None, *, way: str = "", outdated: str = "", compared: bool = True) -> str:
+def calibration_words(
+    ceilings: Ceilings | None, *, way: str = "", outdated: str = "", compared: bool = True, recorded: bool = False
+) -> str:
     """Whether the answer is compared with what this machine can do, and how to have that.
 
     Args:
@@ -66,8 +68,14 @@ def calibration_words(ceilings: Ceilings | None, *, way: str = "", outdated: str
         way: The key that measures; empty where there is none.
         outdated: Why it should be measured again.
         compared: Whether the answer was; not where the model ran in another way.
+        recorded: Whether it is of a record that is played: no measurement made now says anything of its machine then.
     """
     way = way or "In another terminal, homeai calibrate"
+    if ceilings is None and recorded:
+        return (
+            "The machine of this record was not measured with this model then: what it could have done is not known. "
+            "Of your own machine homeai calibrate finds it out."
+        )
     if ceilings is None:
         return (
             f"This machine was not measured with this model yet. {way} does that in about 30 s: "
@@ -77,7 +85,8 @@ def calibration_words(ceilings: Ceilings | None, *, way: str = "", outdated: str
     speed = f"; memory was read at {units.size(ceilings.read_bytes_per_s)}/s" if ceilings.read_bytes_per_s else ""
     again = f" {outdated} {way} measures anew." if outdated else ""
     compares = "Compared" if compared else "Not compared"
-    return f"{compares} with what this machine was measured to do{f' on {day}' if day else ''}{speed}.{again}"
+    machine = "the machine of this record" if recorded else "this machine"
+    return f"{compares} with what {machine} was measured to do{f' on {day}' if day else ''}{speed}.{again}"
 
 
 def _lines(

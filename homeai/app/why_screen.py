@@ -81,7 +81,12 @@ class WhyScreen(LivePage):
         why = "" if ceilings is None else outdated(ceilings, engine, wall_clock())
         can = own and self._can_measure
         apart = "" if ceilings is None else other_way(answer, ceilings)
-        words = calibration_words(ceilings, way="M" if can else "", outdated=why or apart, compared=not apart)
+        recorded = self.owner.replaying is not None
+        # What is recorded cannot be measured anew.
+        again = "" if recorded else why or apart
+        words = calibration_words(
+            ceilings, way="M" if can else "", outdated=again, compared=not apart, recorded=recorded
+        )
         return words, can and (ceilings is None or bool(why or beaten(answer, ceilings)))
 
     def _ceilings(self, answer: AnswerState) -> Ceilings | None:

@@ -67,7 +67,8 @@ def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:
         }
         write(json.dumps(told, allow_nan=False) + "\n")
     else:
-        write(_table(verdicts))
+        ran = any(candidate.trials for verdict in verdicts for candidate in verdict.candidates)
+        write(_table(verdicts) if ran else _reasons(verdicts))
     if unwritten is not None:
         raise HomeaiError(f"The result could not be written to {file}: {unwritten.strerror or unwritten}.")
     say(f"homeai: {_outcome(verdicts)}")
@@ -145,6 +146,15 @@ def _answer_ms(verdict: Verdict) -> tuple[float, float]:
     assert chosen is not None
     assert default is not None
     return chosen * 1e3, default * 1e3
+
+
+def _reasons(verdicts: Sequence[Verdict]) -> str:
+    """Why nothing was compared, where there is no figure to show."""
+    from homeai.settings import BY_KEY
+
+    return "".join(
+        f"{verdict.key} stays {BY_KEY[verdict.key].kind.show(verdict.chosen)}, {verdict.why}\n" for verdict in verdicts
+    )
 
 
 def _table(verdicts: Sequence[Verdict]) -> str:

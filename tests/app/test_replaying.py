@@ -192,6 +192,15 @@ async def test_nothing_that_is_said_asks_for_a_question() -> None:
             assert words not in shown, words
 
 
+async def test_a_record_is_compared_with_nothing_of_the_machine_that_plays_it() -> None:
+    app = playing()
+    async with app.run_test(size=SIZE) as pilot:
+        await opened(pilot)
+        await pilot.press("space", "n", "n", "f10")
+        await until(pilot, lambda: "The machine of this record was not measured" in screen_text(pilot))
+        assert "This machine was not measured" not in screen_text(pilot)
+
+
 async def test_the_key_that_quits_does_in_the_middle_of_an_answer() -> None:
     app = playing()
     async with app.run_test(size=SIZE) as pilot:

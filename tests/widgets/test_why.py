@@ -118,6 +118,8 @@ def test_the_page_says_how_it_compares_with_what_feels_fast_and_whether_the_mach
     assert apart.startswith("Not compared with what this machine was measured to do")
     assert "33 layers on the GPU. In another terminal, homeai calibrate measures anew." in apart
     assert calibration_words(TWO_CORES).startswith("Compared with what this machine was measured to do")
+    assert calibration_words(TWO_CORES, recorded=True).startswith("Compared with what the machine of this record was")
+    assert calibration_words(None, recorded=True).startswith("The machine of this record was not measured")
 
 
 @pytest.mark.parametrize("width", [0, 36, 46, 76, 196])
