@@ -25,6 +25,7 @@ from homeai.journal.thinning import Thinning
 from homeai.journal.words import without_words
 from homeai.jsonline import encode
 from homeai.platform import lock_file, sync_folder
+from homeai.whole import write_all
 
 WAITING_MOST = 100_000
 """Facts that may wait for a disk that stands still: about 100 MB, and half an hour of writing at full speed."""
@@ -71,6 +72,8 @@ class Journal:
         self._held: list[AnyFact] | None = []
         """What came before the first question; None once there is a file."""
         self._closing = self._broken = self._failing = self._is_last_try = False
+        self._is_torn = False
+        """Whether the file ends within a line, which the disk neither took whole nor let be taken back."""
         self._descriptor: int | None = None
         self._path: Path | None = None
         self._writer: threading.Thread | None = None
@@ -193,11 +196,16 @@ class Journal:
             if self._disk is None:
                 self._disk = _Disk(self._descriptor, self._path, self._give_up)
             lines = [self._line(fact) for fact in facts]
+            if self._is_torn:
+                write_all(self._descriptor, b"\n")
+                self._is_torn = False
             size = os.fstat(self._descriptor).st_size
             try:
                 append(self._descriptor, b"".join(lines))
             except OSError:
-                written = _whole(lines, os.fstat(self._descriptor).st_size - size)
+                size = os.fstat(self._descriptor).st_size - size
+                written = _whole(lines, size)
+                self._is_torn = size != sum(map(len, lines[:written]))
                 raise
             written = len(lines)
         except OSError:
@@ -299,7 +307,7 @@ def append(descriptor: int, lines: bytes) -> None:
         while rest:
             rest = rest[os.write(descriptor, rest) :]
     except OSError:
-        # A full disk takes part of a line, and mostly lets it be taken back; else the reader knows what to do.
+        # A full disk takes part of a line, and mostly lets it be taken back; else the next try begins a line.
         written = lines[: len(lines) - len(rest)]
         torn_bytes = len(written) - written.rfind(b"\n") - 1
         with suppress(OSError):
@@ -308,10 +316,10 @@ def append(descriptor: int, lines: bytes) -> None:
 
 
 def _whole(lines: list[bytes], size: int) -> int:
-    """How many of these lines have room in so many bytes."""
+    """How many of these lines have room in so many bytes; one that lacks its newline alone counts."""
     for number, line in enumerate(lines):
         size -= len(line)
-        if size < 0:
+        if size < -1:
             return number
     return len(lines)
 

@@ -18,6 +18,7 @@ from homeai.journal import writer
 from homeai.journal.naming import records
 from homeai.journal.reader import read
 from homeai.journal.writer import Journal
+from homeai.jsonline import encode
 from homeai.metrics.fold import fold_all
 from tests.engine.recorder import eventually
 from tests.journal.records import facts_of, written
@@ -202,6 +203,47 @@ def test_a_disk_that_has_room_again_gets_all_that_waited(
     journal.close()
     assert facts_of(journal.path)[0] == facts
     assert [fault.code for fault in troubles] == ["record_failed", "recorded_again"]
+
+
+@pytest.mark.parametrize("cut", [1, 40, -2, -1, None])
+def test_what_is_written_behind_a_torn_piece_that_stayed_begins_on_a_line_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cut: int | None
+) -> None:
+    facts = [*stories.whole_session(), *stories.whole_answer(2)]
+    real_write, is_full, left = os.write, threading.Event(), [len(encode(facts[16])[:cut])]
+
+    def filling(descriptor: int, content: bytes) -> int:
+        if threading.current_thread().name != "journal" or not is_full.is_set():
+            return real_write(descriptor, content)
+        part = memoryview(content)[: left[0]]
+        left[0] -= len(part)
+        if not part:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return real_write(descriptor, part)
+
+    def refusing(_descriptor: int, _length: int) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(os, "write", filling)
+    monkeypatch.setattr(os, "ftruncate", refusing)
+    monkeypatch.setattr(writer, "RETRY_S", 0.01)
+    troubles: list[Fault] = []
+    journal = Journal(tmp_path, on_trouble=troubles.append)
+    for number, fact in enumerate(facts):
+        journal.put(fact)
+        if number == 15:
+            assert eventually(lambda: journal.path is not None and len(facts_of(journal.path)[0]) == 16)
+            is_full.set()
+    assert eventually(lambda: len(troubles) == 1)
+    is_full.clear()
+    assert eventually(lambda: len(troubles) == 2)
+    journal.close()
+    assert journal.path is not None
+    kept, reading = facts_of(journal.path)
+    assert kept == facts, "each once"
+    assert set(reading.damage.counts) <= {"torn"}
+    whole = {encode(fact) for fact in facts}
+    assert len(set(journal.path.read_bytes().splitlines(keepends=True)) & whole) == len(whole)
 
 
 def test_a_folder_that_can_be_made_later_gets_the_whole_session(
