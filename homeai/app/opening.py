@@ -99,6 +99,8 @@ class Opening:
     def take(self, session: SessionLike) -> None:
         """Show the session that was opened, and ask what waited for it."""
         app = self._app
+        if not app.has_screen:
+            return  # whoever quits at once is not kept: the session ends with the program
         app.session, self._left, app.has_no_session = session, None, False
         if app.replaying is not None:
             app.replaying.begin()
@@ -116,6 +118,8 @@ class Opening:
             app.refusal = error
             status = int(error.exit_code)
             app.exit(status, return_code=status)
+            return
+        if not app.has_screen:
             return
         if self._left is not None:
             app.session, self._left = self._left, None

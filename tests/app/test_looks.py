@@ -89,5 +89,6 @@ def test_a_terminal_that_cannot_is_known(environ: dict[str, str], shows: bool) -
 
 async def test_the_settings_know_every_theme_there_is() -> None:
     app = StagedApp(*whole_session())
-    async with app.run_test(size=(80, 24)):
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ready(pilot)
         assert sorted(THEMES) == sorted(app.available_themes)

@@ -138,3 +138,13 @@ async def test_what_comes_due_when_the_screens_are_gone_is_no_crash() -> None:
     app.played.play(Notice(at_ns=1, code="late", message="Too late."))
     app._tick()
     assert app.crash is None
+
+
+async def test_a_session_that_is_opened_when_the_screens_are_gone_is_no_crash() -> None:
+    app = StagedApp(*stories.whole_session())
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+    assert not app.screen_stack
+    app.opening.take(app.played)
+    app.opening.refuse(HomeaiError("No.", code="no_model"))
+    assert app.crash is None
