@@ -114,7 +114,7 @@ def test_reported_rates_agree_with_a_second_measurement(session: Session, listen
         listener.arrivals.clear()
         chat = session.open_chat(SYSTEM)
         answer_id = session.ask(chat, prompt, sampler=Sampler(temperature=0.0, max_tokens=tokens))
-        assert session.wait(answer_id, 120)
+        assert session.wait(answer_id, 600)
         told = contract(session.state, answer_id)
         assert told["tokens"]["prompt"] == len(bare.tokenise(whole(prompt)))
         assert told["tokens"]["reused"] < 32

@@ -18,7 +18,7 @@ GREEDY = Sampler(temperature=0.0)
 
 def answered(session: Session, chat: Chat, prompt: str, replaces: int | None = None) -> int:
     answer_id = session.ask(chat, prompt, sampler=GREEDY, replaces=replaces)
-    assert session.wait(answer_id, 60)
+    assert session.wait(answer_id, 600)
     return answer_id
 
 
@@ -80,7 +80,7 @@ def test_an_answer_that_did_not_come_to_its_end_can_be_asked_again(
     broken = session.ask(chat, script, sampler=GREEDY)
     wait_for(recorder, moment, broken)
     session.stop(broken)
-    assert session.wait(broken, 60)
+    assert session.wait(broken, 600)
     assert recorder.of(Ended)[1].finish_reason == ends
     answered(session, chat, "say=Two.", replaces=broken)
     assert contents(chat) == ["say=One.", "One.", "say=Two.", "Two."]
@@ -96,7 +96,7 @@ def test_a_question_without_an_answer_before_the_replaced_one_stays(start: Start
     stopped = session.ask(chat, "prompt=3000 chunk=100 prefill_rate=500", sampler=GREEDY)
     wait_for(recorder, Prefilled, stopped)
     session.stop(stopped)
-    assert session.wait(stopped, 60)
+    assert session.wait(stopped, 600)
     second = answered(session, chat, "say=Two.")
     answered(session, chat, "say=Three.", replaces=second)
     assert contents(chat) == ["prompt=3000 chunk=100 prefill_rate=500", "say=Three.", "Three."]
@@ -113,7 +113,7 @@ def test_while_an_answer_is_written_nothing_is_replaced(start: Start) -> None:
         assert refused.value.code == "busy"
     assert contents(chat) == ["say=One.", "One.", "tokens=9999 rate=50"]
     session.stop(second)
-    assert session.wait(second, 60)
+    assert session.wait(second, 600)
     assert len(recorder.of(Submitted)) == 2
 
 
@@ -139,7 +139,7 @@ def test_another_system_prompt_counts_from_the_next_question_on(start: Start) ->
     wait_for(recorder, Text, running)
     session.set_system(chat, "be long")
     session.stop(running)
-    assert session.wait(running, 60)
+    assert session.wait(running, 600)
     answered(session, chat, "say=Two.")
     session.set_system(chat, "")
     answered(session, chat, "say=Three.")
@@ -157,7 +157,7 @@ def test_the_starter_model_reads_only_what_is_new_when_it_is_asked_again(tmp_pat
         short = Sampler(temperature=0.0, max_tokens=12)
         light, sky, grass = "What is light?", "Why is the sky blue?", "Why is grass green?"
         for replaces, question in ((None, light), (None, sky), (2, grass), (3, grass)):
-            assert session.wait(session.ask(chat, question, sampler=short, replaces=replaces), 120)
+            assert session.wait(session.ask(chat, question, sampler=short, replaces=replaces), 600)
     finally:
         session.close()
     said = {answer_id: answer.answer_text for answer_id, answer in session.state.answers.items()}
@@ -187,10 +187,10 @@ def test_a_long_answer_that_is_replaced_gives_its_place_in_the_cache_to_the_new_
     try:
         session.use_model(resolve_model(None, folders=(), state_dir=tmp_path, notice=lambda _fault: None))
         chat = session.open_chat("You are a friendly teacher of physics.")
-        assert session.wait(session.ask(chat, "Tell me of light, please.", sampler=long), 120)
+        assert session.wait(session.ask(chat, "Tell me of light, please.", sampler=long), 600)
         if changed == "the system text":
             session.set_system(chat, "Pirate!")
-        assert session.wait(session.ask(chat, "Tell me of light, briefly.", sampler=long, replaces=1), 120)
+        assert session.wait(session.ask(chat, "Tell me of light, briefly.", sampler=long, replaces=1), 600)
     finally:
         session.close()
     first, again = recorder.of(Tokenised)

@@ -48,7 +48,7 @@ def test_after_a_failed_change_the_last_good_model_answers_again(
     assert recorder.wait_for(LoadEnded, count=2).model.name == "good"
     assert [notice.code for notice in recorder.of(Notice)] == ["model_kept"]
     answer = own.ask(own.open_chat(), "Hello", sampler=FIVE)
-    assert own.wait(answer, 60)
+    assert own.wait(answer, 600)
     assert own.state.answers[answer].tokens.count == 5
 
 
@@ -71,8 +71,8 @@ def test_a_listener_that_asks_when_a_change_failed_is_answered_by_the_last_good_
     recorder.also = ask_again
     own.use_model(as_model(cut))
     first = own.ask(own.open_chat(), "Hello", sampler=FIVE)
-    assert own.wait(first, 60)
-    assert own.wait(again[0], 60)
+    assert own.wait(first, 600)
+    assert own.wait(again[0], 600)
     assert own.state.answers[again[0]].tokens.count == 5
     assert [fact.name for fact in recorder.of(LoadStarted)] == ["good", "cut", "good"]
     assert {ended.answer_id: ended.finish_reason for ended in recorder.of(Ended)}[first] == "error"
