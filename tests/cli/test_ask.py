@@ -28,7 +28,7 @@ PHASES = (
 
 class TestAnswer:
     def test_the_answer_is_all_of_stdout_and_figures_and_reason_two_lines_of_stderr(self, homeai: Homeai) -> None:
-        done = homeai.run("ask", "say=Paris is the capital.")
+        done = homeai.run("ask", "rate=200 say=Paris is the capital.")
         assert (done.status, done.out) == (0, "Paris is the capital.\n")
         figures, why = done.err.splitlines()
         assert "first token" in figures

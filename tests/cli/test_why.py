@@ -11,7 +11,7 @@ from tests.cli.conftest import Homeai
 
 @pytest.fixture
 def recorded(homeai: Homeai) -> Homeai:
-    talk = b"tokens=30 prompt=900 prefill_rate=1000 rate=100\ntokens=20 say=Yes.\n"
+    talk = b"tokens=30 prompt=900 prefill_rate=1000 rate=100\ntokens=20 rate=100 say=Yes.\n"
     assert homeai.run("chat", "--plain", stdin=talk).status == 0
     return homeai
 
