@@ -31,7 +31,7 @@ class Entry:
     id: str
     path: Path
     title: str
-    """The user's, else the first words of the first question; empty where the words were not recorded."""
+    """The user's, else the first words of the first question that has any; empty where no words were recorded."""
     is_named: bool
     """The user gave the title."""
     model: str | None
@@ -46,6 +46,7 @@ class Entry:
     decode_tps: float | None
     size_bytes: int
     record: Words
+    """`no-text` where there are words of none of its answers."""
     interrupted: int
     """Answers in whose middle the program ended."""
     damage: str
@@ -139,7 +140,7 @@ def _entry(path: Path, state: SessionState, damage: str, *, is_newer: bool) -> E
     return Entry(
         id=state.session or path.stem,
         path=path,
-        title=state.title or (title_of(asked[0].prompt) if asked else ""),
+        title=state.title or title_of(next((one.prompt for one in asked if one.prompt.strip()), "")),
         is_named=state.title is not None,
         model=next((name for answer in reversed(answers) if (name := _model(answer)) is not None), None),
         started_at=state.started_at,
@@ -149,7 +150,7 @@ def _entry(path: Path, state: SessionState, damage: str, *, is_newer: bool) -> E
         ttft_ns=_median("ttft_ms", answers),
         decode_tps=_median("rates.decode_tps", answers),
         size_bytes=path.stat().st_size,
-        record=state.sitting.record if state.sitting is not None else "full",
+        record="no-text" if answers and all(answer.is_wordless for answer in answers) else "full",
         interrupted=sum(answer.ended is not None and answer.ended.fault == INTERRUPTED for answer in answers),
         damage=damage,
         is_newer=is_newer,

@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from homeai.errors import HomeaiError, UsageError
-from homeai.events import Renamed, SessionStarted, Submitted
+from homeai.events import Renamed, SessionStarted, Submitted, Words
 from homeai.journal import index as index_module
 from homeai.journal.library import Library
 from homeai.journal.naming import records
@@ -85,6 +85,18 @@ def test_a_session_without_words_has_no_title_and_is_found_by_its_id(library: Li
     assert (entry.title, entry.record, entry.model, entry.answers) == ("", "no-text", "Tiny", 1)
     assert entry.ttft_ns == stories.ms(2314.2)
     assert library.search("secret") == library.search("Nobody") == []
+
+
+@pytest.mark.parametrize("words", [("full", "no-text"), ("no-text", "full")])
+def test_a_session_of_which_some_words_were_recorded_has_words(library: Library, words: tuple[Words, Words]) -> None:
+    path = recorded(library, session("s-77", "Why is it so?"), record=words[0])
+    later = session("s-77", "And how?", started_at=MORNING)
+    journal = Journal.continued(path, record=words[1])
+    for fact in later:
+        journal.put(replace(fact, answer_id=2) if getattr(fact, "answer_id", None) == 1 else fact)
+    journal.close()
+    (entry,) = library.sessions()
+    assert (entry.record, entry.title, entry.answers) == ("full", ("Why is it so?", "And how?")[words.index("full")], 2)
 
 
 @pytest.mark.parametrize(
