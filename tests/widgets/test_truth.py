@@ -130,6 +130,16 @@ def test_a_load_that_was_waited_for_says_where_the_file_came_from() -> None:
     assert row(from_disk, "load", 400).split()[-4:] == ["from", "disk", "121", "ms"]
 
 
+def test_the_row_of_a_running_load_has_share_and_rate_once_there_is_one() -> None:
+    progress = LoadProgress(at_ns=ms(310), load_id=1, stage="file", done_bytes=40_000_000)
+    asked = [*SESSION[:4], replace(stories.submitted(220), at_ns=ms(220)), progress]
+    assert row(asked, "load", 320).split()[-6:] == ["41", "%,", "381", "MiB/s", "100", "ms"]
+    early = [*asked[:-1], replace(progress, at_ns=ms(250))]
+    assert row(early, "load", 320).split()[-4:] == ["41", "%", "100", "ms"]
+    unknown = [*asked[:-1], LoadProgress(at_ns=ms(310), load_id=1, stage="context")]
+    assert row(unknown, "load", 320).split()[-3:] == ["context", "100", "ms"]
+
+
 @pytest.mark.parametrize("height", [24, 32, 45])
 def test_before_the_first_answer_the_model_is_told_of_once(height: int) -> None:
     shown = panel(frame_of(SESSION, place=(0, 0)), height=height)
