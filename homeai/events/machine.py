@@ -31,7 +31,7 @@ class Ceilings(Part, frozen=True, kw_only=True):
     unordered: float | None = None
     """How much longer a size took than one of more tokens; `steps` are without that."""
     engine_share: float | None = None
-    """What the engine got of the processor time that its threads want while they compute, 0..1: 0.95 and more at rest.
+    """What the engine got of the processor time that its threads want while they compute, 0..1: 0.9 and more at rest.
 
     None of engines that do not tell, and of measurements from before it was noted, as with the next one."""
     others_share: float | None = None

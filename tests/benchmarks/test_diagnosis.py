@@ -19,6 +19,7 @@ from homeai.explain import Explanation
 from homeai.explain.predict import prediction_error
 from homeai.lab.calibrate import calibrate
 from homeai.metrics.roofline import fit
+from homeai.metrics.soundness import disturbances
 from homeai.models.modelfile import examine
 from homeai.settings import load
 from tests.benchmarks.injected import INJECTIONS, Injection, bench, story
@@ -43,6 +44,8 @@ def ceilings() -> Ceilings:
     form = fit(found.steps)
     tell("calibration", f"{form}, memory {(found.read_bytes_per_s or 0) / 1e9:.1f} GB/s")
     tell_load()
+    if reasons := disturbances(found):
+        pytest.skip(f"this machine is too busy to be measured: {' '.join(reasons)}")
     return found
 
 
