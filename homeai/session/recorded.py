@@ -23,6 +23,9 @@ _TOLD = {
 }
 
 
+_OF_RECORDING = ("record_failed", "recorded_again")
+
+
 def recording_notice(record: Record) -> Notice:
     """What the user should know of what is recorded, and how to have it otherwise."""
     code, message = _TOLD[record]
@@ -85,7 +88,8 @@ class RecordedSession(Session):
         return " ".join(words for words in ("" if earlier is None else earlier.entry.damage, end) if words)
 
     def _tell(self, fact: AnyFact) -> None:
-        if self.journal is not None:
+        # What is said of the recording is true for this sitting alone: the next one would take it for its own.
+        if self.journal is not None and not (isinstance(fact, Notice) and fact.code in _OF_RECORDING):
             self.journal.put(fact)
         self._listener(fact)
 

@@ -12,6 +12,7 @@ import psutil
 import pytest
 
 from homeai.events import Ended, EngineEnded, LoadEnded, Notice, Sampler, SessionStarted, Submitted, Text
+from homeai.journal import writer
 from homeai.journal.naming import records
 from homeai.journal.reader import read
 from homeai.metrics.contract import contract
@@ -117,6 +118,24 @@ def test_a_disk_that_fails_is_a_notice_and_no_hindrance(record: Record, tmp_path
     assert len(told.of(Ended)) == 2
     assert "".join(fact.text for fact in told.of(Text))
     assert [fact.code for fact in told.of(Notice)].count("record_failed") == 1
+
+
+def test_what_the_disk_did_not_take_comes_later_and_without_what_was_said_of_that(
+    record: Record, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "RETRY_S", 0.01)
+    (tmp_path / "sessions").write_text("a file where the folder should be")
+    session, told = record()
+    answer_id = asked(session)
+    told.wait_for(Notice, lambda fact: fact.code == "record_failed")
+    (tmp_path / "sessions").unlink()
+    told.wait_for(Notice, lambda fact: fact.code == "recorded_again")
+    session.close()
+    assert session.journal is not None
+    assert session.journal.path is not None
+    back = list(read(session.journal.path))
+    assert contract(fold_all(back), answer_id) == contract(session.state, answer_id)
+    assert not {"record_failed", "recorded_again"} & {fact.code for fact in back if isinstance(fact, Notice)}
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has other rights")
