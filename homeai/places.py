@@ -10,7 +10,9 @@ import os
 from pathlib import Path
 
 APP = "homeai"
-_VARIABLES = ("HOMEAI_CONFIG_DIR", "HOMEAI_STATE_DIR", "HOMEAI_DATA_DIR", "HOMEAI_CACHE_DIR")
+_FOLDERS = ("HOMEAI_CONFIG_DIR", "HOMEAI_STATE_DIR", "HOMEAI_DATA_DIR", "HOMEAI_CACHE_DIR")
+VARIABLES = (*_FOLDERS, "HOMEAI_BACKENDS_DIR")
+"""All variables that replace a place."""
 
 
 def config_file() -> Path:
@@ -90,5 +92,5 @@ def _place(variable: str, name: str) -> Path:
     raise HomeaiError(
         "This user has no home folder, where homeai keeps its files.",
         code="no_home",
-        help=f"export HOME=FOLDER, or each of {', '.join(_VARIABLES)}.",
+        help=f"export HOME=FOLDER, or each of {', '.join(_FOLDERS)}.",
     )

@@ -314,8 +314,16 @@ class TestRefusals:
         assert resolved({"kv_type_k": "q8_0", "flash_attention": "off"}).value("kv_type_k") == "q8_0"
 
     def test_a_mistyped_variable_is_told(self) -> None:
-        settings = resolved(environ={"HOMEAI_THREDS": "4", "HOMEAI_STATE_DIR": "/x", "HOMEAI_UNRELATED": "1"})
+        settings = resolved(environ={"HOMEAI_THREDS": "4", "HOMEAI_STATE_DIR": "/x", "HOMEAI_BACKENDS_DIR": "/y"})
         assert settings.warnings == ("HOMEAI_THREDS is no setting and was ignored. Did you mean HOMEAI_THREADS?",)
+        settings = resolved(environ={"HOMEAI_CONFG_DIR": "/x"})
+        assert settings.warnings == ("HOMEAI_CONFG_DIR is no setting and was ignored. Did you mean HOMEAI_CONFIG_DIR?",)
+
+    def test_a_variable_that_is_like_none_is_told_where_no_other_engine_may_know_it(self) -> None:
+        environ = {"HOMEAI_NONSENSE": "1"}
+        (warning,) = resolved(environ=environ).warnings
+        assert warning == "HOMEAI_NONSENSE is no setting and was ignored. homeai config lists those that there are."
+        assert resolved(environ=environ | {"HOMEAI_BACKEND": "another.engine"}).warnings == ()
 
 
 class TestDefaults:

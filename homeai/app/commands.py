@@ -7,7 +7,7 @@ application, in the file of what it belongs to.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -210,22 +210,31 @@ class Keys:
 
     Args:
         written: The settings file's section, by command.
+        problems: Takes what makes no sense, which then counts as not written; without it the first is raised.
 
     Raises:
         UsageError: It names a command that there is not, a key that cannot be one, one key twice, or none that sends.
     """
 
-    def __init__(self, written: Mapping[str, WrittenKeys] | None = None) -> None:
-        self.written = written or {}
-        for command_id, given in self.written.items():
-            if command_id not in BY_ID:
-                raise UsageError(f"{given.place}: {_unknown(command_id)}", code="usage")
+    def __init__(
+        self, written: Mapping[str, WrittenKeys] | None = None, problems: list[UsageError] | None = None
+    ) -> None:
+        self.written: dict[str, WrittenKeys] = {}
         self._keys = {command.id: command.keys for command in COMMANDS}
-        self._keys |= {command_id: _normal(command_id, given) for command_id, given in self.written.items()}
-        self._refuse_double()
-        if not self._keys["send"]:
-            # No other way asks a question.
-            raise UsageError(f"{self.written['send'].place}: send needs a key.", code="usage")
+        found: list[UsageError] = []
+        for command_id, given in (written or {}).items():
+            try:
+                self._keys[command_id] = _normal(command_id, given)
+            except UsageError as problem:
+                found.append(problem)
+            else:
+                self.written[command_id] = given
+        # Whether a key has two commands is known where all that was written holds.
+        found += [] if found else self._doubles()
+        if problems is not None:
+            problems += found
+        elif found:
+            raise found[0]
 
     def of(self, command_id: str) -> tuple[str, ...]:
         """The command's keys as Textual calls them; the one that is shown comes first."""
@@ -240,7 +249,7 @@ class Keys:
         """All of them, `F8, Ctrl+PgDn`."""
         return ", ".join(key_words(key) for key in self._keys[command_id])
 
-    def _refuse_double(self) -> None:
+    def _doubles(self) -> Iterator[UsageError]:
         owners: dict[str, str] = {}
         for command_id, keys in self._keys.items():
             for key in dict.fromkeys(keys):
@@ -248,7 +257,7 @@ class Keys:
                 if other == command_id:
                     continue
                 written, kept = (command_id, other) if command_id in self.written else (other, command_id)
-                raise UsageError(
+                yield UsageError(
                     f'{self.written[written].place}: "{key}" is the key of {kept} and of {written}.',
                     code="usage",
                     help=f'Give {kept} another key too, such as {kept} = "f12".',
@@ -256,10 +265,16 @@ class Keys:
 
 
 def _normal(command_id: str, written: WrittenKeys) -> tuple[str, ...]:
+    if command_id not in BY_ID:
+        raise UsageError(f"{written.place}: {_unknown(command_id)}", code="usage")
     try:
-        return tuple(normal_key(key) for key in written.keys)
+        keys = tuple(normal_key(key) for key in written.keys)
     except ValueError as problem:
         raise UsageError(f"{written.place}: {command_id}: {problem}", code="usage") from problem
+    if command_id == "send" and not keys:
+        # No other way asks a question.
+        raise UsageError(f"{written.place}: send needs a key.", code="usage")
+    return keys
 
 
 def _unknown(command_id: str) -> str:

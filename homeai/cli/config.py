@@ -6,8 +6,9 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from homeai.cli.console import write
+from homeai.cli.console import say, say_problem, write
 from homeai.cli.parser import Parser, settings_of
+from homeai.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
     from homeai.settings import Settings
@@ -42,7 +43,7 @@ def parser() -> Parser:
 
 
 def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:  # noqa: ARG001 - what every command takes
-    """Show the settings as they would be for a command with the same flags."""
+    """Show the settings as they would be for a command with the same flags, and all mistakes in them."""
     from homeai.places import config_file
 
     if arguments.path:
@@ -51,8 +52,10 @@ def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:  # noqa: ARG0
     from homeai.app.commands import Keys, rows
     from homeai.settings import SETTINGS
 
-    settings = _with_measurements(settings_of(arguments))
-    keys = Keys(settings.keys)
+    problems: list[UsageError] = []
+    settings = _with_measurements(settings_of(arguments, problems))
+    keys = Keys(settings.keys, problems)
+    status = ExitCode.USAGE if problems else ExitCode.OK
     if arguments.json:
         import json
 
@@ -72,9 +75,19 @@ def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:  # noqa: ARG0
             for name, given, origin in rows(keys, every=True)
         }
         write(
-            json.dumps({"schema": 1, "config_file": str(config_file()), "settings": shown, "keys": shown_keys}) + "\n"
+            json.dumps(
+                {
+                    "schema": 1,
+                    "config_file": str(config_file()),
+                    "settings": shown,
+                    "keys": shown_keys,
+                    "problems": [{"message": problem.message, "help": problem.help} for problem in problems],
+                }
+            )
+            + "\n"
         )
-        return 0
+        _tell(problems)
+        return status
     from homeai.cli.table import table
 
     shown_rows = [
@@ -82,7 +95,16 @@ def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:  # noqa: ARG0
     ]
     lines = [] if arguments.keys else shown_rows
     write(table(("setting", "value", "from"), [*lines, *rows(keys, every=arguments.keys)]))
-    return 0
+    _tell(problems)
+    return status
+
+
+def _tell(problems: list[UsageError]) -> None:
+    """Each mistake in a line of its own, below the settings as they are without it."""
+    for problem in problems:
+        say_problem(problem.message, problem.help)
+    if len(problems) > 1:
+        say(f"homeai: These are {len(problems)} mistakes; the settings above are what holds without them.")
 
 
 def _with_measurements(settings: Settings) -> Settings:

@@ -152,12 +152,16 @@ class Parser(argparse.ArgumentParser):
         return [(title, actions) for title, actions in sections.items() if actions]
 
 
-def settings_of(arguments: argparse.Namespace) -> Settings:
-    """The settings of a command line, with what is to be said about them said. Raises `UsageError`."""
+def settings_of(arguments: argparse.Namespace, problems: list[UsageError] | None = None) -> Settings:
+    """The settings of a command line, with what is to be said about them said.
+
+    What makes no sense goes to `problems` and counts as not given; without that list, `UsageError` is raised.
+    """
     from homeai.settings import load
 
     given = {setting.key: getattr(arguments, setting.key, None) for setting in SETTINGS}
-    settings = load({key: os.pathsep.join(text) if isinstance(text, list) else text for key, text in given.items()})
+    texts = {key: os.pathsep.join(text) if isinstance(text, list) else text for key, text in given.items()}
+    settings = load(texts, problems)
     for warning in settings.warnings:
         say(f"homeai: {warning}")
     return settings

@@ -67,12 +67,15 @@ def settings() -> Check:
     from homeai.places import config_file
     from homeai.settings import load
 
-    try:
-        found = load({})
-    except UsageError as problem:
-        set_in_shell = next((name for name in _VARIABLE.findall(problem.message) if os.environ.get(name)), None)
+    problems: list[UsageError] = []
+    found = load({}, problems)
+    if problems:
+        first = problems[0].message
+        set_in_shell = next((name for name in _VARIABLE.findall(first) if os.environ.get(name)), None)
         fix = f"${{EDITOR:-nano}} {_quoted(config_file())}" if set_in_shell is None else _unset(set_in_shell)
-        return Check("settings", "fail", f"The settings do not hold: {problem.message}", fix)
+        others = "" if len(problems) == 1 else f" It is one of {len(problems)} mistakes: homeai config lists them all."
+        sentence = f"{first}{'' if not others or first.endswith(('.', '?')) else '.'}"
+        return Check("settings", "fail", f"The settings do not hold: {sentence}{others}", fix)
     if found.warnings:
         return Check("settings", "warn", " ".join(found.warnings), "homeai config")
     where = at_home(config_file())

@@ -27,7 +27,9 @@ class WrittenKeys:
     place: str
 
 
-def read_keys(section: object, text: str, path: str, settings: Container[str] = ()) -> Mapping[str, WrittenKeys]:
+def read_keys(
+    section: object, text: str, path: str, settings: Container[str], problems: list[UsageError]
+) -> Mapping[str, WrittenKeys]:
     """Read the section by action.
 
     Args:
@@ -35,21 +37,23 @@ def read_keys(section: object, text: str, path: str, settings: Container[str] = 
         text: The whole file, for the lines' numbers.
         path: What the file is called in messages.
         settings: The names of the settings, one of which may stand below the section by mistake.
-
-    Raises:
-        UsageError: It is no section, or a value is neither a text nor a list of texts.
+        problems: Takes what is left out: it is no section, or a value is neither a text nor a list of texts.
     """
     if not isinstance(section, dict):
         message = f'{_place(path, text, "")}: {SECTION} is a section, [{SECTION}], with lines such as new_chat = "f12"'
-        raise UsageError(message, code="usage")
+        problems.append(UsageError(message, code="usage"))
+        return {}
     written = {}
     for action, value in section.items():
         place = _place(path, text, action)
         keys = value.split(",") if isinstance(value, str) else value
         if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
             if action in settings:
-                raise UsageError(f"{place}: {action} is a setting and belongs above [{SECTION}]", code="usage")
-            raise UsageError(f'{place}: {action} takes a key such as "ctrl+n", or a list of keys', code="usage")
+                message = f"{place}: {action} is a setting and belongs above [{SECTION}]"
+            else:
+                message = f'{place}: {action} takes a key such as "ctrl+n", or a list of keys'
+            problems.append(UsageError(message, code="usage"))
+            continue
         written[action] = WrittenKeys(tuple(key.strip() for key in keys if key.strip()), place)
     return written
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -162,35 +162,83 @@ class Settings:
         )
 
 
-def resolve(flags: Mapping[str, object], environ: Mapping[str, str], toml_path: Path, machine: Machine) -> Settings:
+def resolve(
+    flags: Mapping[str, object],
+    environ: Mapping[str, str],
+    toml_path: Path,
+    machine: Machine,
+    problems: list[UsageError] | None = None,
+) -> Settings:
     """Resolve every setting: a flag wins over the environment, that over the file, that over a default.
 
     Flags are by key; texts are read as the command line writes them, None means not given. Raises `UsageError` for a
-    value or a key that makes no sense, naming where it stands, what is accepted and what may have been meant.
+    value or a key that makes no sense, naming where it stands, what is accepted and what may have been meant. Where
+    there is a list for `problems`, all of them are put there instead, and what they are about counts as not given.
     """
+    found: list[UsageError] = []
+    settings = _resolved(flags, environ, toml_path, machine, found)
+    found.sort(key=lambda problem: _line(problem, toml_path))
+    if problems is not None:
+        problems += found
+    elif found:
+        raise found[0] if len(found) == 1 else _with_others(found)
+    return settings
+
+
+def _with_others(problems: list[UsageError]) -> UsageError:
+    """The first of several, and where all are told."""
+    first, others = problems[0].message, len(problems) - 1
+    sentence = first if first.endswith((".", "?")) else f"{first}."
+    more = "is one more mistake" if others == 1 else f"are {others} more mistakes"
+    return UsageError(sentence, code="usage", help=f"There {more}: `homeai config` lists them all.")
+
+
+def _line(problem: UsageError, path: Path) -> int:
+    """The line of the file that it is about; 0 where it is about none."""
+    match = re.match(rf"{re.escape(str(path))} line ([0-9]+):", problem.message)
+    return int(match[1]) if match else 0
+
+
+def _resolved(
+    flags: Mapping[str, object],
+    environ: Mapping[str, str],
+    toml_path: Path,
+    machine: Machine,
+    problems: list[UsageError],
+) -> Settings:
     unknown = sorted(set(flags) - set(BY_KEY))
     if unknown:
         raise UsageError(f'"{unknown[0]}" is no setting{did_you_mean(unknown[0], BY_KEY)}', code="usage")
-    written, text = _read_toml(toml_path)
+    written, text = _read_toml(toml_path, problems)
     given: dict[str, Resolved] = {}
     for setting in SETTINGS:
-        found = (
-            _from_flag(setting, flags.get(setting.key))
-            or _from_environment(setting, environ.get(setting.environment, ""))
-            or _from_file(setting, written, text, toml_path)
-        )
-        if found:
-            given[setting.key] = found
-    settings = _complete(given, machine)
-    return replace(
-        settings,
-        warnings=settings.warnings + _odd_variables(environ),
-        keys=read_keys(written.get(KEYS, {}), text, str(toml_path), BY_KEY),
-    )
+        try:
+            found = (
+                _from_flag(setting, flags.get(setting.key))
+                or _from_environment(setting, environ.get(setting.environment, ""))
+                or _from_file(setting, written, text, toml_path)
+            )
+        except UsageError as problem:
+            problems.append(problem)
+        else:
+            if found:
+                given[setting.key] = found
+    settings = _filled(given, machine)
+    problems += _contradictions(settings.resolved)
+    keys = read_keys(written.get(KEYS, {}), text, str(toml_path), BY_KEY, problems)
+    return replace(settings, warnings=settings.warnings + _odd_variables(environ, settings), keys=keys)
 
 
 def _complete(given: Mapping[str, Resolved], machine: Machine) -> Settings:
-    """Fill in defaults, in the table's order, and look at the whole."""
+    """Fill in defaults, and look at the whole: raises `UsageError`."""
+    settings = _filled(given, machine)
+    for problem in _contradictions(settings.resolved):
+        raise problem
+    return settings
+
+
+def _filled(given: Mapping[str, Resolved], machine: Machine) -> Settings:
+    """Fill in defaults, in the table's order."""
     resolved: dict[str, Resolved] = {}
     values: dict[str, Value] = {}
     for setting in SETTINGS:
@@ -200,7 +248,6 @@ def _complete(given: Mapping[str, Resolved], machine: Machine) -> Settings:
             found = Resolved(value, "default", f"default: {reason}" if reason else "default")
         resolved[setting.key] = found
         values[setting.key] = found.value
-    _refuse_contradictions(resolved)
     return Settings(machine, resolved, _thread_warnings(resolved, machine))
 
 
@@ -234,28 +281,31 @@ def _read(setting: Setting, given: object, name: str) -> Value:
         raise UsageError(f"{name} {problem}", code="usage") from problem
 
 
-def _read_toml(path: Path) -> tuple[Mapping[str, object], str]:
+def _read_toml(path: Path, problems: list[UsageError]) -> tuple[Mapping[str, object], str]:
+    """What the file says, and its text; a file that cannot be read says nothing."""
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except FileNotFoundError:
         return {}, ""
     except (OSError, UnicodeDecodeError) as problem:
-        raise UsageError(f"Cannot read the settings in {path}: {reason_of(problem)}", code="usage") from problem
+        problems.append(UsageError(f"Cannot read the settings in {path}: {reason_of(problem)}", code="usage"))
+        return {}, ""
     try:
         written = tomllib.loads(text)
     except tomllib.TOMLDecodeError as problem:
-        raise UsageError(f"{path} is not valid TOML: {problem}", code="usage") from problem
+        problems.append(UsageError(f"{path} is not valid TOML: {problem}", code="usage"))
+        return {}, ""
     for key, value in written.items():
         if key in BY_KEY or key == KEYS:
             continue
         place = _place(path, text, key)
         if isinstance(value, dict):
-            raise UsageError(f"{place}: [{key}] is a section; settings stand without sections", code="usage")
-        raise UsageError(
-            f'{place}: "{key}" is no setting{did_you_mean(key.replace("-", "_").lower(), BY_KEY) or "."}',
-            code="usage",
-            help="`homeai config` lists them all.",
-        )
+            message = f"{place}: [{key}] is a section; settings stand without sections"
+            problems.append(UsageError(message, code="usage"))
+            continue
+        meant = did_you_mean(key.replace("-", "_").lower(), BY_KEY) or "."
+        message = f'{place}: "{key}" is no setting{meant}'
+        problems.append(UsageError(message, code="usage", help="`homeai config` lists all there are."))
     return written, text
 
 
@@ -268,19 +318,19 @@ def _place(path: Path, text: str, key: str) -> str:
     return str(path)
 
 
-def _refuse_contradictions(resolved: Mapping[str, Resolved]) -> None:
+def _contradictions(resolved: Mapping[str, Resolved]) -> Iterator[UsageError]:
     batch, ubatch = resolved["batch"], resolved["ubatch"]
     assert isinstance(batch.value, int)
     assert isinstance(ubatch.value, int)
     if ubatch.value > batch.value:
-        raise UsageError(
+        yield UsageError(
             f"ubatch {ubatch.value} ({ubatch.origin}) is more than batch {batch.value} ({batch.origin}).",
             code="usage",
             help="A batch is computed in micro-batches, so ubatch can be batch at most.",
         )
     values, attention = resolved["kv_type_v"], resolved["flash_attention"]
     if attention.value == "off" and values.value not in ("f32", "f16", "bf16"):
-        raise UsageError(
+        yield UsageError(
             f"kv_type_v {values.value} ({values.origin}) needs flash attention, which is off ({attention.origin}).",
             code="usage",
             help="Set flash_attention to auto or on, or kv_type_v to f16.",
@@ -297,17 +347,23 @@ def _thread_warnings(resolved: Mapping[str, Resolved], machine: Machine) -> tupl
     )
 
 
-def _odd_variables(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Variables that look like a mistyped setting; others that begin with HOMEAI_ are not ours to judge."""
+def _odd_variables(environ: Mapping[str, str], settings: Settings) -> tuple[str, ...]:
+    """Variables that begin as ours do and mean nothing; an engine that is not ours may have some of its own."""
     import difflib
 
-    known = [setting.environment for setting in SETTINGS]
+    from homeai.places import VARIABLES
+
+    known = [*(setting.environment for setting in SETTINGS), *VARIABLES]
+    is_own = settings.resolved["backend"].source == "default"
     warnings = []
     for name in sorted(environ):
-        if name.startswith("HOMEAI_") and name not in known and not name.endswith("_DIR"):
-            close = difflib.get_close_matches(name, known, n=1, cutoff=0.85)
-            if close:
-                warnings.append(f"{name} is no setting and was ignored. Did you mean {close[0]}?")
+        if not name.startswith("HOMEAI_") or name in known:
+            continue
+        close = difflib.get_close_matches(name, known, n=1, cutoff=0.85)
+        if close:
+            warnings.append(f"{name} is no setting and was ignored. Did you mean {close[0]}?")
+        elif is_own:
+            warnings.append(f"{name} is no setting and was ignored. homeai config lists those that there are.")
     return tuple(warnings)
 
 
@@ -319,8 +375,8 @@ def this_machine() -> Machine:
     return Machine(cores, f"{cpu_name()}, {cores.reason}")
 
 
-def load(flags: Mapping[str, object]) -> Settings:
-    """Resolve with this process's environment, the user's settings file and this machine. Raises `UsageError`."""
+def load(flags: Mapping[str, object], problems: list[UsageError] | None = None) -> Settings:
+    """Resolve with this process's environment, the user's settings file and this machine, as `resolve` does."""
     from homeai.places import config_file
 
-    return resolve(flags, os.environ, config_file(), this_machine())
+    return resolve(flags, os.environ, config_file(), this_machine(), problems)

@@ -148,9 +148,10 @@ def test_settings_that_do_not_hold_are_told_with_the_file(tmp_path: Path) -> Non
 
 def test_each_fault_comes_with_what_mends_it_on_the_screen_too(tmp_path: Path) -> None:
     (tmp_path / "config").mkdir()
-    (tmp_path / "config" / "config.toml").write_text("context = 'many'\n")
+    (tmp_path / "config" / "config.toml").write_text("context = 'many'\nthredas = 4\n")
     told = doctor(tmp_path)
     assert "FAIL  The settings do not hold" in told.out
+    assert "It is one of 2 mistakes: homeai config lists them all." in " ".join(told.out.split())
     assert "      mend it: ${EDITOR:-nano} " in told.out
 
 
