@@ -11,8 +11,8 @@ from homeai.metrics.roofline import at_rest, begins_at
 from homeai.units import percent
 
 ENGINE_SHARE_MIN = 0.8
-"""Of the processor time that the engine's threads want. At rest they have 0.90 to 0.97, as they wait for each other awake
-(two cores); with less than this, computations take at least a fifth longer."""
+"""Of the processor time that the engine's threads want. At rest they have 0.90 to 0.97 on two cores, as they wait for
+each other awake; with less than this, computations take at least a quarter longer."""
 OTHERS_SHARE_MAX = 1 / 3
 """Of all cores. Where cores are left for the engine, as many busy others still take memory and clock from it."""
 NOISE_MAX = 0.25
