@@ -59,7 +59,7 @@ def gap_lines(
         bar = Content.styled(line, ACCENT) if level is None else _crossed(line)
         lines.append(Content.assemble(bar, (axis.rjust(AXIS), MUTED)))
     below = _marks(bars, shared, gaps, top) if marks else Content("")
-    words = gap_words(gaps, width)
+    words = gap_words(gaps, width, marked=_WORST in below.plain)
     if _CUT in below.plain:
         legends = (f"   {_CUT} longer than {units.span(top)}", f"   {_CUT} longer")
         fitting = (legend for legend in legends if words.cell_length + len(legend) <= width)
@@ -111,9 +111,9 @@ def rule_words(gaps: GapsView, targets: tuple[GapLine, ...], room: int) -> str:
     return next((words for words in map("   ".join, pieces) if len(words) <= room), "")
 
 
-def gap_words(gaps: GapsView, width: int) -> Content:
-    """`median 66.1 ms   ▲ worst 210 ms at token 37`; the sign is that of its mark in the chart, where it has one."""
-    sign = f"{_WORST} " if _stands_out(gaps) else ""
+def gap_words(gaps: GapsView, width: int, *, marked: bool) -> Content:
+    """`median 66.1 ms   ▲ worst 210 ms at token 37`; the sign is that of its mark, where that is in sight."""
+    sign = f"{_WORST} " if marked else ""
     words = Content.assemble(
         ("median ", MUTED),
         units.span(gaps.median_ns),
