@@ -8,7 +8,6 @@ from homeai import units
 from homeai.app import asking
 from homeai.app.chats import clear
 from homeai.journal.words import NOT_RECORDED
-from homeai.metrics.quantities import metrics
 from homeai.metrics.state import SessionState
 from homeai.metrics.talks import Talk, talks
 from widgets.figures import closing, rough_span
@@ -68,18 +67,9 @@ def cost(state: SessionState, talk: Talk, model_path: str | None) -> str:
     if last.tokenised is None:
         return "The whole chat is read once more with your next question."
     tokens = last.tokenised.prompt + last.tokens.count
-    rate = _reading_tps(state, model_path)
-    time = "" if not rate else f": about {rough_span(round(tokens / rate * 1e9))} at the last rate"
+    # Comes with the rates of prompts and answers, which the first paint need not wait for.
+    from homeai.explain.predict import reread_ns
+
+    reading_ns = reread_ns(state, model_path, tokens)
+    time = "" if reading_ns is None else f": about {rough_span(reading_ns)} by the rates so far"
     return f"The whole chat, about {units.count(tokens)} tokens, is read once more with your next question{time}."
-
-
-def _reading_tps(state: SessionState, model_path: str | None) -> float | None:
-    """Tokens a second of the newest answer of this model that read enough to tell; of any where none is known yet."""
-    compute = metrics()["rates.prefill_tps"].compute
-    answers = [
-        answer
-        for answer in reversed(list(state.answers.values()))
-        if model_path is None or (answer.load is not None and answer.load.ended.model.path == model_path)
-    ]
-    rates = (compute(answer).value for answer in answers)
-    return next((rate for rate in rates if rate is not None), None)

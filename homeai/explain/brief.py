@@ -1,6 +1,6 @@
 """The explanation of one answer in a few short sentences, for a screen that has little room. Pure.
 
-While the first token is waited for it says what for, and how long by this machine's rates.
+While the first token is waited for it says what for.
 """
 
 from __future__ import annotations
@@ -106,13 +106,8 @@ def _waits(answer: AnswerState) -> tuple[str, ...]:
     if tokenised is None:
         return _NOTHING
     new = counted(tokenised.prompt - tokenised.reused, "new token")
-    expected = answer.expected
-    if expected is None or expected.ttft_ns is None:
-        return f"You wait for {new} to be read.", f"{new} to read."
-    by = "this machine's rates" if expected.basis == "calibration" else "the rates so far"
-    about = f"about {span(expected.ttft_ns)}"
-    first = f"{new} to read: first word after {about}"
-    return f"{first}, by {by}.", f"{first}.", f"{new} to read: {about}.", f"First word after {about}."
+    # How long that takes stands beside it, where it goes down as the prompt is read: two figures would contradict.
+    return f"You wait for {new} to be read.", f"{new} to read."
 
 
 def _waited(explanation: Explanation, ttft_ns: int) -> tuple[str, ...]:

@@ -91,6 +91,29 @@ def predict(state: SessionState, *, new_tokens: int, reused_tokens: int, other_t
     )
 
 
+def reread_ns(state: SessionState, model_path: str | None, tokens: int) -> int | None:
+    """Return how long this model will read so many tokens once it is loaded again; None where nothing is known of it.
+
+    As `predict` will have it then: by this machine's ceilings where there are any, without what earlier loads did.
+
+    Args:
+        state: The session, before the load.
+        model_path: The model; None is that of the newest answer.
+        tokens: All of them new.
+    """
+    ran = [answer for answer in state.answers.values() if answer.load is not None and answer.ended is not None]
+    path = model_path or next((each.load.ended.model.path for each in reversed(ran) if each.load is not None), None)
+    same = [each for each in ran if each.load is not None and each.load.ended.model.path == path]
+    if not same or same[-1].load is None or path is None:
+        return None
+    engine, ceilings = same[-1].load.ended.engine, state.ceilings.get(path)
+    if ceilings is not None and ceilings.steps and not other_engine(ceilings, engine):
+        reading = prefill_ns(ceilings, engine, tokens, 0, 0)
+        return None if reading is None else round(reading)
+    each_ns = _reading_ns([answer for answer in same if not answer.shared][-RECENT:])
+    return None if each_ns is None else round(tokens * each_ns)
+
+
 def expected(state: SessionState, fact: Tokenised) -> Expected | None:
     """What to expect of an answer whose prompt was just tokenised, as a fact at that moment; None where unknown.
 

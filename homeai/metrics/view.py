@@ -39,6 +39,7 @@ from homeai.metrics.quantities import (
 )
 from homeai.metrics.quantities.prefill_tps import EVALUATED_MIN, own_token_ns
 from homeai.metrics.quantity import Quantity, rate
+from homeai.metrics.reading_left import reading_left_ns
 from homeai.metrics.state import AnswerState, SessionState
 
 
@@ -89,7 +90,7 @@ class PromptView:
     rate_tps: float | None
     """From 32 evaluated tokens on."""
     eta_ns: int | None
-    """Until the rest is read at this rate; 0 when it is read."""
+    """Until the first word, by what was measured so far, else as expected; 0 when it is read, None where unknown."""
     saved_ns: int | None
     """Estimated: what the reused tokens would have taken at this rate, what went to other answers left out."""
     chunks: int
@@ -216,7 +217,7 @@ def view(state: SessionState, answer_id: int, now_ns: int) -> AnswerView:
     current = current_phase(answer)
     used, others = context_own.context_used(answer), others_held(state, answer)
     size = answer.tokenised.context if answer.tokenised is not None else None
-    prompt, behind = _prompt(answer), _behind(state, answer)
+    prompt, behind = _prompt(answer, now_ns), _behind(state, answer)
     return AnswerView(
         answer_id=answer_id,
         number=list(state.answers).index(answer_id) + 1,
@@ -356,7 +357,7 @@ def _gaps(answer: AnswerState) -> GapsView:
     )
 
 
-def _prompt(answer: AnswerState) -> PromptView | None:
+def _prompt(answer: AnswerState, now_ns: int) -> PromptView | None:
     tokenised, prefill = answer.tokenised, answer.prefill
     if tokenised is None:
         return None
@@ -377,7 +378,7 @@ def _prompt(answer: AnswerState) -> PromptView | None:
         done=done,
         total=total,
         rate_tps=per_second,
-        eta_ns=round(max(0, total - done) * 1e9 / per_second) if per_second else None,
+        eta_ns=reading_left_ns(answer, now_ns),
         saved_ns=None if each_ns is None else round(tokenised.reused * each_ns),
         chunks=prefill.chunks if prefill is not None else 0,
         shared=prefill is not None and prefill.shared,

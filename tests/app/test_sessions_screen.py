@@ -164,7 +164,7 @@ async def test_enter_goes_on_with_a_session_and_its_chats(shelf: Shelf) -> None:
         await listed(pilot)
         await pilot.press("down", "enter")
         await until(pilot, lambda: shelf.reopened.stages and app.session is shelf.reopened.stages[0])
-        await until(pilot, lambda: "about 7 s at the last rate" in " ".join(screen_text(pilot).split()))
+        await until(pilot, lambda: "about 7 s by the rates" in " ".join(screen_text(pilot).split()))
         shown = screen_text(pilot)
         assert not isinstance(app.screen, SessionsScreen)
         assert "Who was Ada?" in shown
@@ -184,7 +184,7 @@ def test_another_model_is_not_said_to_read_at_the_rate_of_the_one_before(shelf: 
     load = state.answers[talk.answer_ids[-1]].load
     assert load is not None
     for model_path, is_told in ((None, True), (load.ended.model.path, True), ("/another.gguf", False)):
-        assert ("at the last rate" in cost(state, talk, model_path)) is is_told
+        assert ("by the rates so far" in cost(state, talk, model_path)) is is_told
 
 
 @pytest.mark.parametrize("over", [[], ["ctrl+p"], ["f1"]], ids=str)

@@ -79,8 +79,8 @@ def test_reading_the_prompt() -> None:
     assert prompt is not None
     assert (prompt.prompt, prompt.reused, prompt.cached) == (1804, 1200, 1300)
     assert (prompt.done, prompt.total, prompt.chunks, prompt.rate_tps) == (256, 604, 1, 256.0)
-    # 348 tokens to go at 256 a second; the 1,200 reused ones would have taken 4.69 s.
-    assert prompt.eta_ns == pytest.approx(348 / 256 * 1e9, abs=1)
+    # 348 tokens to go at 256 a second, 100 ms ago; the 1,200 reused ones would have taken 4.69 s.
+    assert prompt.eta_ns == pytest.approx(348 / 256 * 1e9 - 1e8, abs=1)
     assert prompt.saved_ns == pytest.approx(1200 / 256 * 1e9, abs=1)
     assert seen.ttft_missing == "not yet"
 
@@ -158,7 +158,7 @@ def test_inside_the_first_chunk_rate_rest_and_what_was_saved_are_the_engines_est
     assert inside is not None
     assert (inside.done, inside.estimated, inside.chunks) == (128, True, 0)
     assert inside.rate_tps == pytest.approx(256.0)
-    assert inside.eta_ns == round((604 - 128) / 256 * 1e9)
+    assert inside.eta_ns == round((604 - 128) / 256 * 1e9) - ms(97)  # and so long ago
     assert inside.saved_ns == round(1200 / 256 * 1e9)
     early = shown([*facts, ChunkProgress(at_ns=ms(1103), answer_id=1, done=31, total=604)], 1200).prompt
     assert early is not None
@@ -348,7 +348,7 @@ def test_progress_from_inside_a_long_chunk_is_shown_as_an_estimate_until_the_chu
     assert (prompt.done, prompt.total, prompt.estimated, prompt.chunks) == (128, 604, True, 0)
     # Tokenised ended at 1003 ms: 128 tokens in 600 ms.
     assert prompt.rate_tps == pytest.approx(128 / 0.6)
-    assert prompt.eta_ns == pytest.approx((604 - 128) / (128 / 0.6) * 1e9, rel=1e-6)
+    assert prompt.eta_ns == pytest.approx((604 - 128) / (128 / 0.6) * 1e9 - 97e6, rel=1e-6)
     few = [*start, ChunkProgress(at_ns=ms(1603), answer_id=1, done=20, total=604)]
     prompt = shown(few, 1700).prompt
     assert prompt is not None
