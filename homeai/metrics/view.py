@@ -127,9 +127,7 @@ class AnswerView:
     """One answer at one moment."""
 
     answer_id: int
-    number: int
-    """Its place among the session's answers, from 1."""
-    of: int
+    """Also its number in the session, as everywhere."""
     live: bool
     """Not ended yet."""
     phase: str | None

@@ -231,7 +231,7 @@ def test_waiting_for_another_answer() -> None:
         Queued(at_ns=ms(2001), answer_id=2, behind=(1,)),
     ]
     seen = shown(facts, 4001, answer_id=2)
-    assert (seen.phase, seen.queue_behind, seen.number, seen.of) == ("queue", (1,), 2, 2)
+    assert (seen.phase, seen.queue_behind, seen.answer_id) == ("queue", (1,), 2)
     assert row(seen, "queue").span_ns == ms(2000)
 
 
