@@ -27,6 +27,13 @@ class Interrupted(KeyboardInterrupt):
 
 def guarded(run: Callable[[], int]) -> int:
     """Run a command and turn whatever comes out of it into words on stderr and an exit status."""
+    try:
+        return _guarded(run)
+    finally:
+        _leave_narration()
+
+
+def _guarded(run: Callable[[], int]) -> int:
     if not _open_standard_streams():
         say("Standard output is closed: there is nowhere to put the result.")
         return ExitCode.FAILURE
@@ -71,6 +78,14 @@ def unwritable(problem: OSError) -> HomeaiError:
 def _leave_stdout() -> None:
     """Python would complain once more when it flushes at its own end."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+
+def _leave_narration() -> None:
+    """What stderr does not take is no failure; Python, which tries once more at its own end, would say 120."""
+    try:
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
 
 def say(text: str, *, end: str = "\n") -> None:
@@ -150,6 +165,8 @@ def _open_standard_streams() -> bool:
         return False
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            # A character that the terminal's encoding lacks is a question mark, not the end of the program.
-            stream.reconfigure(errors="replace")
+            # A character that the terminal's encoding lacks is a question mark, not the end of the program. What is
+            # held back for a full disk already fails to be written here, and is told when it is tried again.
+            with contextlib.suppress(OSError):
+                stream.reconfigure(errors="replace")
     return True

@@ -83,7 +83,9 @@ class Homeai:
     environment: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        kept = {key: value for key, value in os.environ.items() if not key.startswith("HOMEAI_")}
+        # Users have no PYTHONUNBUFFERED, under which nothing is ever held back.
+        dropped = ("HOMEAI_", "PYTHONUNBUFFERED")
+        kept = {key: value for key, value in os.environ.items() if not key.startswith(dropped)}
         places = {f"HOMEAI_{name}_DIR": str(self.home / name.lower()) for name in ("CONFIG", "STATE", "DATA", "CACHE")}
         self.environment = {
             **kept,

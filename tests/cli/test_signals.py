@@ -174,13 +174,19 @@ class TestReaders:
     def test_a_full_disk_is_told(self, homeai: Homeai, command: str) -> None:
         """What could not be written and why, once, and it is no crash: nothing of the program's went wrong."""
         assert homeai.run("ask", "hi").status == 0
-        done = homeai.shell(f"homeai {command} > /dev/full")
-        assert done.status == 1
-        assert done.err.splitlines()[-1] == "homeai: Standard output could not be written: no space left on device."
-        assert done.err.count("could not be written") == 1
-        assert "Traceback" not in done.err
-        assert "Exception ignored" not in done.err
+        for locale in ("C", "C.UTF-8"):
+            done = homeai.shell(f"homeai {command} > /dev/full", LC_ALL=locale)
+            assert done.status == 1
+            assert done.err.splitlines()[-1] == "homeai: Standard output could not be written: no space left on device."
+            assert done.err.count("could not be written") == 1
+            assert "Traceback" not in done.err
+            assert "Exception ignored" not in done.err
         assert not list((homeai.home / "state").rglob("crash-*.log"))
+
+    @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")  # noqa: PTH110 - a device
+    def test_narration_that_cannot_be_written_is_no_failure(self, homeai: Homeai) -> None:
+        done = homeai.shell('homeai ask "say=still here" 2> /dev/full')
+        assert (done.status, done.out) == (0, "still here\n")
 
     @pytest.mark.parametrize("command", ["--version", "ask hi", "config", "models"])
     def test_a_closed_output_is_told(self, homeai: Homeai, command: str) -> None:
