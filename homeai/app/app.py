@@ -326,16 +326,19 @@ class HomeaiApp(App[int]):
 
     async def action_command(self, command_id: str) -> None:
         """Run a command of the table because of its key."""
-        focused, run = self.screen.focused, BY_ID[command_id].run
-        if focused is None or run.startswith("app:"):
+        run = BY_ID[command_id].run
+        if run.startswith("app:"):
             await self._run(run)
         else:
             # The application hears of this key before the box has dealt with those typed before it. In the box's own
             # queue it comes behind them, and before those that follow.
-            focused.call_later(self._run_in_turn, command_id)
+            (self.screen.focused or self.screen).call_later(self._run_in_turn, command_id)
 
     async def _run_in_turn(self, command_id: str) -> None:
-        if commands.is_available(command_id, self.situation()):
+        if not self.screen.is_mounted:
+            # A key before this one opened it: first it is built. What is taken away before that fails as it is mounted.
+            self.screen.call_later(self._run_in_turn, command_id)
+        elif commands.is_available(command_id, self.situation()):
             await self._run(BY_ID[command_id].run)
 
     def run_command(self, command_id: str) -> None:

@@ -287,12 +287,14 @@ class ChatSettingsScreen(ModalScreen[None]):
 
     def on_descendant_focus(self, event: DescendantFocus) -> None:
         """Mark the line that the keys go to."""
-        self._mark(event.widget, "▸ ")
-        self.query_one("#settings-keys", Static).update(self._key_line())
+        if self.is_attached:
+            self._mark(event.widget, "▸ ")
+            self.query_one("#settings-keys", Static).update(self._key_line())
 
     def on_descendant_blur(self, event: DescendantBlur) -> None:
         """Take the mark away."""
-        self._mark(event.widget, "  ")
+        if self.is_attached:
+            self._mark(event.widget, "  ")
 
     def _mark(self, widget: Widget, sign: str) -> None:
         row = widget.parent

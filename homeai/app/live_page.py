@@ -67,11 +67,15 @@ class LivePage(Screen[None]):
     def on_mount(self) -> None:
         """Begin to follow."""
         self.set_interval(EVERY_S, self._follow_on_time)
-        self.call_after_refresh(self.follow)
+        self.call_after_refresh(self._follow_if_there)
 
     def on_resize(self, _event: events.Resize) -> None:
         """Lay everything out for the new size."""
-        self.call_after_refresh(self.follow)
+        self.call_after_refresh(self._follow_if_there)
+
+    def _follow_if_there(self) -> None:
+        if self.is_attached:  # its key may have been pressed again meanwhile
+            self.follow()
 
     def _follow_on_time(self) -> None:
         started_s = monotonic()

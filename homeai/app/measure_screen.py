@@ -86,6 +86,8 @@ class MeasureScreen(ModalScreen[None]):
         return isinstance(outcome, Found) and not outcome.kept
 
     def _draw(self) -> None:
+        if not self.is_attached:
+            return
         lines = self.query_one("#measure-lines", Lines)
         width = lines.content_size.width
         if width > 0:

@@ -218,8 +218,7 @@ class ModelsScreen(ListScreen):
     # --- drawing ------------------------------------------------------------------------------------------------------
 
     def _draw(self) -> None:
-        width = self._width
-        if width <= 0:
+        if not self.is_attached or (width := self._width) <= 0:
             return
         if self._drawn != (around := self._surroundings()):
             self._drawn = around

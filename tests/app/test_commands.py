@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,11 +12,15 @@ from homeai.app import commands
 from homeai.app.commands import BY_ID, COMMANDS, Keys, Situation, footer
 from homeai.app.help_screen import HelpScreen, page
 from homeai.app.keys import key_words
+from homeai.app.librarian import Records
 from homeai.errors import UsageError
+from homeai.journal.library import Library
+from homeai.models.shelf import Shelf
 from homeai.platform import Cores
 from homeai.settings import Machine, resolve
 from homeai.settings.keys import WrittenKeys
 from tests.app.stage import StagedApp, play, ready, screen_text, until
+from tests.app.test_talking import answered
 from tests.metrics import stories
 from widgets.prose import lay_out
 
@@ -241,3 +246,29 @@ def test_another_default_gives_way_to_what_was_chosen(tmp_path: Path) -> None:
     assert (plain.value("sequences"), plain.origin("sequences")) == (4, "default: for chats")
     chosen = resolve({"sequences": "2"}, {}, path, MACHINE).with_defaults({"sequences": (4, "for chats")})
     assert (chosen.value("sequences"), chosen.origin("sequences")) == (2, "--sequences")
+
+
+@pytest.mark.parametrize("times", [2, 3])
+@pytest.mark.parametrize("key", ["f1", "f2", "f3", "f4", "f5", "f6", "f10"])
+async def test_a_key_pressed_again_before_its_screen_is_there_is_no_harm(key: str, times: int, tmp_path: Path) -> None:
+    app = StagedApp(
+        *stories.session_facts(),
+        records=Records("full", lambda progress: Library(tmp_path, tmp_path, progress=progress), no_session),
+        shelf=lambda: Shelf((tmp_path,), tmp_path, {}, tmp_path),
+    )
+    async with app.run_test(size=SIZE) as pilot:
+        await ready(pilot)
+        await answered(pilot, "one")
+        for _ in range(times):
+            app.simulate_key(key)
+        await pilot.pause(0.2)
+        if app.screen is not app.chat_screen:
+            await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.chat_screen)
+        await pilot.press(key)
+        await until(pilot, lambda: app.screen is not app.chat_screen)
+    app.close_session()
+
+
+def no_session(_path: Path, _other: object) -> Any:
+    raise AssertionError("no session is opened")
