@@ -218,8 +218,6 @@ def view(state: SessionState, answer_id: int, now_ns: int) -> AnswerView:
     prompt, behind = _prompt(answer, now_ns), _behind(state, answer)
     return AnswerView(
         answer_id=answer_id,
-        number=list(state.answers).index(answer_id) + 1,
-        of=len(state.answers),
         live=live,
         phase=current,
         finish_reason=ended.finish_reason if ended is not None else None,

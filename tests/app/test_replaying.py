@@ -146,7 +146,7 @@ async def test_jumps_show_just_what_was_there_by_then() -> None:
         await until(pilot, lambda: screen_text(pilot).count("Explain to a child") == 1)
         await pilot.press("n", "n", "n")
         await until(pilot, lambda: replay.is_over and 3 in app.desk.current.ended)
-        assert replace(app.desk.current.ended[1], of=3) == view(replay.state, 1, 0)
+        assert app.desk.current.ended[1] == view(replay.state, 1, 0)
         await until(pilot, lambda: "replay over" in screen_text(pilot))
 
 
