@@ -14,7 +14,7 @@ from homeai.events import AnyFact, Ended, Renamed, Sample, SessionStarted, Submi
 from homeai.export import formats as folder
 from homeai.journal.entries import Recorded, answer_of
 from homeai.journal.reader import close_interrupted, read
-from homeai.journal.words import without_words
+from homeai.journal.words import LEFT_OUT, without_words
 from homeai.metrics.fold import fold_all
 from homeai.metrics.state import AnswerState, SessionState
 from homeai.metrics.title import title_of
@@ -47,6 +47,8 @@ class Source:
     """Empty where there are no words."""
     answer_id: int | None = None
     """The one answer to write; None for all."""
+    left_out: frozenset[int] = frozenset()
+    """Answers that have words in the record, which are not to be written."""
 
     @property
     def answers(self) -> list[AnswerState]:
@@ -106,12 +108,14 @@ def source_of(session: Recorded, options: Options = _PLAIN) -> Source:
     """Return what formats write from; without words, it is as if none had been recorded."""
     everything: Callable[[], Iterable[AnyFact]] = partial(read, session.entry.path)
     state, wanted = session.state, options.answer_id
+    left_out: frozenset[int] = frozenset()
     if options.redact:
+        left_out = frozenset(answer.answer_id for answer in state.answers.values() if not answer.is_wordless)
         everything = partial(_wordless, everything)
         is_live = any(answer.ended is None for answer in state.answers.values())
         state = fold_all(everything() if is_live else close_interrupted(everything()))
     facts = everything if wanted is None else partial(_of_answer, everything, wanted)
-    return Source(state, facts, title_of_export(session, options), wanted)
+    return Source(state, facts, title_of_export(session, options), wanted, left_out)
 
 
 def title_of_export(session: Recorded, options: Options) -> str:
@@ -125,7 +129,7 @@ def title_of_export(session: Recorded, options: Options) -> str:
 
 
 def _wordless(facts: Callable[[], Iterable[AnyFact]]) -> Iterator[AnyFact]:
-    return (without_words(fact) for fact in facts() if not isinstance(fact, Renamed))
+    return (without_words(fact, LEFT_OUT) for fact in facts() if not isinstance(fact, Renamed))
 
 
 def _of_answer(facts: Callable[[], Iterable[AnyFact]], answer_id: int) -> Iterator[AnyFact]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from statistics import median
 
 from homeai import units
 from homeai.explain import Explanation, explain
+from homeai.journal.words import LEFT_OUT, NOT_RECORDED
 from homeai.metrics.contract import asked_at
 from homeai.metrics.memory_group import memory_words
 from homeai.metrics.phases import is_interrupted
@@ -32,7 +33,9 @@ class Told:
     system: str | None
     """The system text, where it is another than that of the question before in this chat; empty: there is none now."""
     question: str | None
-    """None where it was lost, or recorded without words."""
+    """None where it was lost, recorded without words, or is left out."""
+    no_words: str
+    """What stands in place of words that are not here, and why."""
     chat: str
     """`chat 2` where there are several; else empty."""
     is_replaced: bool
@@ -59,8 +62,8 @@ class Told:
         return "" if fault is None else f"{fault.message} {fault.help}".rstrip()
 
 
-def told(state: SessionState, only: int | None = None) -> Iterator[Told]:
-    """All answers in the order in which they were asked, or one of them."""
+def told(state: SessionState, only: int | None = None, left_out: Collection[int] = ()) -> Iterator[Told]:
+    """All answers in the order in which they were asked, or one of them; the words of some may be left out."""
     of_chats = talks(state)
     replaced = {answer_id for talk in of_chats for answer_id in talk.replaced_ids}
     systems: dict[int, str | None] = {}
@@ -82,6 +85,7 @@ def told(state: SessionState, only: int | None = None) -> Iterator[Told]:
             asked_at=asked_at(answer),
             system=system,
             question=None if asked is None or wordless else asked.prompt,
+            no_words=LEFT_OUT if answer.answer_id in left_out else NOT_RECORDED,
             chat=f"chat {asked.chat_id}" if asked is not None and len(of_chats) > 1 else "",
             is_replaced=answer.answer_id in replaced,
         )

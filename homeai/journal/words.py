@@ -29,14 +29,15 @@ from homeai.events import (
 )
 
 NOT_RECORDED = "(not recorded)"
-"""Stands where a sentence for people has to stand."""
+LEFT_OUT = "(left out)"
+"""Stand where a sentence for people has to stand: in a record without words, and where they were taken out later."""
 
 NO_ID = -1
 """Stands for a token whose id was left out."""
 
 
-def without_words(fact: AnyFact) -> AnyFact:
-    """Return the fact as it goes into a record without words."""
+def without_words(fact: AnyFact, instead: str = NOT_RECORDED) -> AnyFact:
+    """Return the fact as it goes into a record without words; `instead` stands for a sentence."""
     match fact:
         case Text():
             return replace(fact, text="", withheld=fact.withheld or sum(not sign.isspace() for sign in fact.text))
@@ -47,17 +48,17 @@ def without_words(fact: AnyFact) -> AnyFact:
         case SessionStarted():
             return replace(fact, record="no-text")
         case Notice():
-            return replace(fact, message=NOT_RECORDED, help="")
+            return replace(fact, message=_instead(fact.message, instead), help="")
         case LoadStarted() | Calibrated():
             return replace(fact, path=_file_name(fact.path))
         case LoadEnded():
             return replace(fact, model=replace(fact.model, path=_file_name(fact.model.path)))
         case LoadFailed():
-            return replace(fact, fault=_coded(fact.fault))
+            return replace(fact, fault=_coded(fact.fault, instead))
         case EngineEnded():
-            return replace(fact, fault=_coded_or_none(fact.fault), stderr_tail="")
+            return replace(fact, fault=_coded_or_none(fact.fault, instead), stderr_tail="")
         case Ended():
-            return replace(fact, fault=_coded_or_none(fact.fault))
+            return replace(fact, fault=_coded_or_none(fact.fault, instead))
         case _:
             return fact
 
@@ -71,12 +72,17 @@ def _wordless(fact: Submitted) -> Submitted:
     )
 
 
-def _coded(fault: Fault) -> Fault:
-    return Fault(code=fault.code, message=NOT_RECORDED, detail=fault.detail)
+def _coded(fault: Fault, instead: str) -> Fault:
+    return Fault(code=fault.code, message=_instead(fault.message, instead), detail=fault.detail)
 
 
-def _coded_or_none(fault: Fault | None) -> Fault | None:
-    return None if fault is None else _coded(fault)
+def _coded_or_none(fault: Fault | None, instead: str) -> Fault | None:
+    return None if fault is None else _coded(fault, instead)
+
+
+def _instead(message: str, instead: str) -> str:
+    # What was not there before was not left out now.
+    return message if message == NOT_RECORDED else instead
 
 
 def _file_name(path: str) -> str:

@@ -18,6 +18,7 @@ from homeai.events import AnyFact, LoadEnded
 from homeai.export import Options, export
 from homeai.export.exporting import formats
 from homeai.journal.entries import Recorded, recorded
+from homeai.journal.words import without_words
 from tests.export.sessions import conversation, kept, stories_told
 from tests.metrics.test_laws import records
 
@@ -76,6 +77,26 @@ def test_redacted_no_word_is_left_and_figures_stay(name: str, tmp_path: Path) ->
     figure = {"jsonl": "3314200000", "csv": "2314.2", "md": "2.31 s", "html": "2.31 s"}[name]
     assert figure in open_text
     assert figure in redacted
+
+
+@pytest.mark.parametrize("name", ["md", "html"])
+def test_what_is_left_out_is_not_called_unrecorded(name: str, tmp_path: Path) -> None:
+    facts = conversation([("Wherefore", "Therefore")])
+    session = kept(tmp_path / "words", facts)
+    assert "(left out)" in text_of(session, name, Options(redact=True))
+    assert "(not recorded)" not in text_of(session, name, Options(redact=True))
+    session = kept(tmp_path / "none", [without_words(fact) for fact in facts])
+    for options in (Options(), Options(redact=True)):
+        assert "(not recorded)" in text_of(session, name, options)
+        assert "(left out)" not in text_of(session, name, options)
+
+
+@pytest.mark.parametrize("name", ["md", "html"])
+def test_a_failure_without_its_sentence_says_which_of_both(name: str, tmp_path: Path) -> None:
+    failed = STORIES["failed"]
+    assert "(left out)" in text_of(kept(tmp_path / "words", failed), name, Options(redact=True))
+    wordless = kept(tmp_path / "none", [without_words(fact) for fact in failed])
+    assert "(left out)" not in text_of(wordless, name, Options(redact=True))
 
 
 @pytest.mark.parametrize("name", EVERY)

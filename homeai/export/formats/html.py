@@ -31,7 +31,6 @@ from homeai.export.telling import (
     sums,
     told,
 )
-from homeai.journal.words import NOT_RECORDED
 from homeai.metrics.quantities import metrics
 from homeai.targets import Targets, beside, even, in_words
 
@@ -48,7 +47,7 @@ _TERMS = ("ttft_ms", "rates.prefill_tps", "rates.decode_tps", "gaps_ms.p50", "ra
 
 
 def _write(source: Source, options: Options) -> Iterator[bytes]:
-    answers = list(told(source.state, source.answer_id))
+    answers = list(told(source.state, source.answer_id, source.left_out))
     yield _head(source.title).encode()
     yield _top(source, answers).encode()
     if len(answers) > 1:
@@ -140,7 +139,7 @@ def _overview(answers: list[Told], targets: Targets) -> str:
 
 def _asked(each: Told) -> str:
     if each.question is None:
-        return NOT_RECORDED
+        return each.no_words
     # Of a pasted book only the start is looked at.
     words = " ".join(each.question[: 8 * _QUESTION_MOST].split())
     return on_one_line(words if len(words) <= _QUESTION_MOST else words[: _QUESTION_MOST - 1].rstrip() + "…")
@@ -159,7 +158,7 @@ def _turn(each: Told, targets: Targets) -> Iterator[str]:
     if each.system is not None:
         system = plain(each.system) or "No system text from here on."
         yield f'<section class="system"><h3>System</h3><p dir="auto">{system}</p></section>\n'
-    question = plain(each.question) if each.question is not None else NOT_RECORDED
+    question = plain(each.question) if each.question is not None else each.no_words
     yield f'<section class="question"><h3>You</h3><p dir="auto">{question}</p></section>\n'
     if reasoning := each.answer.reasoning_text:
         length = f", {units.count(each.view.reasoning_tokens)} tokens" if each.view.reasoning_tokens else ""
@@ -168,7 +167,7 @@ def _turn(each: Told, targets: Targets) -> Iterator[str]:
             f'<div dir="auto">{prose(reasoning)}</div></details>\n'
         )
     text = each.answer.answer_text
-    nothing = NOT_RECORDED if each.question is None and each.view.tokens else NO_ANSWER
+    nothing = each.no_words if each.question is None and each.view.tokens else NO_ANSWER
     said = prose(text) if text else f'<p class="none">{nothing}</p>'
     yield f'<section class="said"><h3>{on_one_line(each.model or "Model")}</h3><div dir="auto">{said}</div></section>\n'
     if each.problem:

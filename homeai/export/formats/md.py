@@ -23,7 +23,6 @@ from homeai.export.telling import (
     note,
     told,
 )
-from homeai.journal.words import NOT_RECORDED
 
 _SIGNS = re.compile(r"([\\`*_\[\]<>#|~&@$]|:(?=//)|(?<=www)\.|^[-+=]|(?<=^\d)[.)])", re.IGNORECASE)
 """What could mean something within a line, or at its start."""
@@ -49,7 +48,7 @@ def inline(text: str) -> str:
 
 
 def _write(source: Source, _options: Options) -> Iterator[bytes]:
-    answers = list(told(source.state, source.answer_id))
+    answers = list(told(source.state, source.answer_id, source.left_out))
     yield _opening(source, answers).encode()
     for each in answers:
         yield "".join(_answer(each)).encode()
@@ -80,11 +79,11 @@ def _answer(each: Told) -> Iterator[str]:
     if each.system is not None:
         yield fenced(each.system, "system") if each.system else "No system text from here on.\n"
         yield "\n"
-    yield fenced(each.question, "question") if each.question is not None else f"Question: {NOT_RECORDED}\n"
+    yield fenced(each.question, "question") if each.question is not None else f"Question: {each.no_words}\n"
     if reasoning := each.answer.reasoning_text:
         yield "\n" + fenced(reasoning, "reasoning")
     text = each.answer.answer_text
-    nothing = NOT_RECORDED if each.question is None and each.view.tokens else NO_ANSWER
+    nothing = each.no_words if each.question is None and each.view.tokens else NO_ANSWER
     yield "\n" + (fenced(text, "answer") if text else f"Answer: {nothing}\n")
     yield "\n"
     if each.problem:
