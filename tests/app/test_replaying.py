@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -40,8 +39,8 @@ def panel(app: HomeaiApp) -> list[str]:
 
 
 def figures(app: HomeaiApp) -> list[Any]:
-    """Everything that is known of the answers that ended, but for how many there were by then."""
-    return [(chat.title, [replace(one, of=0) for one in chat.ended.values()]) for chat in app.desk]
+    """Everything that is known of the answers that ended."""
+    return [(chat.title, list(chat.ended.values())) for chat in app.desk]
 
 
 def replay_of(app: HomeaiApp) -> Replay:
