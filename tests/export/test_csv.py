@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from homeai.events import AnyFact, LoadEnded, Submitted
 from homeai.export import Options, export
-from homeai.export.formats.csv import COLUMNS, TOKEN_COLUMNS, cell
+from homeai.export.formats.csv import COLUMNS, TOKEN_COLUMNS, Column, cell
 from homeai.metrics.contract import contract
 from homeai.metrics.phases import PHASES
 from tests.export.sessions import HOSTILE, conversation, kept, stories_told
@@ -40,6 +40,17 @@ def test_a_row_an_answer_with_all_phases_and_rates(tmp_path: Path) -> None:
     assert row["started_at"] == "2026-11-29T21:04:06.000+01:00"
     assert row["load.paid_by_this_answer"] == "false"
     assert row["prompt"] == "hello"
+
+
+@pytest.mark.parametrize("columns", [COLUMNS, TOKEN_COLUMNS], ids=["answers", "tokens"])
+def test_each_column_has_words_of_its_own_and_its_unit(columns: tuple[Column, ...]) -> None:
+    abouts = [column.about for column in columns]
+    assert len(set(abouts)) == len(abouts)
+    units = {"_ms": "milliseconds", "_ns": "nanoseconds", "_bytes": "bytes", "_tps": "a second"}
+    for column in columns:
+        for part in column.name.split("."):
+            unit = next((unit for ending, unit in units.items() if part.endswith(ending)), "")
+            assert unit in column.about or column.name == "gaps_ms.n", column.name
 
 
 def test_what_is_missing_is_empty_and_a_true_zero_is_zero(tmp_path: Path) -> None:

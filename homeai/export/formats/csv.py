@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 from homeai.explain.contract import explained_contract
 from homeai.export.exporting import Format, Options, Source
-from homeai.metrics.phases import PHASES
+from homeai.metrics.phases import PHASES, PhaseName
 from homeai.metrics.state import AnswerState
 from homeai.metrics.talks import talks
 from homeai.units import ms, printable
@@ -34,9 +34,34 @@ class Column:
     about: str
 
 
-def _of(path: str, about: str, *names: str) -> tuple[Column, ...]:
-    return tuple(Column(f"{path}.{name}", about) for name in names)
+def _of(path: str, abouts: Mapping[str, str]) -> tuple[Column, ...]:
+    return tuple(Column(f"{path}.{name}", about) for name, about in abouts.items())
 
+
+def _parts(path: str, phase: str) -> tuple[Column, ...]:
+    spent = {
+        "compute": "computing steps it took part in",
+        "sample": "choosing its tokens",
+        "text": "making text of them",
+        "wait_other": "waiting for other answers' work",
+        "idle": "nothing ran",
+    }
+    return _of(path, {name: f"{phase}: {about}, milliseconds" for name, about in spent.items()})
+
+
+_PHASE_ABOUTS: Mapping[PhaseName, str] = {
+    "start": "waiting for the engine to start",
+    "load": "waiting for the model to be loaded",
+    "queue": "waiting for other answers to make room",
+    "template": "putting the chat into the model's form",
+    "tokenise": "cutting the text into tokens",
+    "prefill": "reading the prompt's new tokens",
+    "first_sample": "choosing the first token",
+    "decode": "writing, from the first token to the last",
+    "finish": "ending the answer, after the last token",
+    "unaccounted": "what no phase above covers; below zero where they overlap",
+    "total": "all of it, from Enter to the end; the sum of the others",
+}
 
 COLUMNS: tuple[Column, ...] = (
     Column("session", "id of the session"),
@@ -44,28 +69,112 @@ COLUMNS: tuple[Column, ...] = (
     Column("chat_id", "number of the chat in its session"),
     Column("replaced", "true: the question was asked again or changed later"),
     Column("started_at", "when it was asked, ISO 8601 with offset"),
-    *_of("model", "the model", "name", "path", "size_bytes", "params", "quant"),
-    *_of("engine", "how it was run", "backend", "build", "devices", "layers_offloaded", "layers_total", "threads"),
-    *_of("engine", "how it was run", "threads_batch", "batch", "ubatch", "flash_attention", "kv_type_k", "kv_type_v"),
-    *_of("engine", "tokens that fit into the context", "context"),
-    *_of("sampler", "how tokens were chosen", "temperature", "seed", "max_tokens", "top_k", "top_p", "min_p"),
-    *_of("sampler", "how tokens were chosen", "repeat_penalty"),
+    *_of(
+        "model",
+        {
+            "name": "name of the model",
+            "path": "its file; of several the first",
+            "size_bytes": "size of its files, bytes",
+            "params": "how many weights it has",
+            "quant": "number format of its weights, such as Q4_K_M",
+        },
+    ),
+    *_of(
+        "engine",
+        {
+            "backend": "name of the engine, such as llama.cpp",
+            "build": "version of the engine",
+            "devices": "processors and GPUs that hold some of the model, separated by commas",
+            "layers_offloaded": "layers of the model that lie on a GPU",
+            "layers_total": "layers of the model",
+            "threads": "processor threads that write the answer",
+            "threads_batch": "processor threads that read the prompt",
+            "batch": "prompt tokens handed to the engine at once, at most",
+            "ubatch": "prompt tokens computed at once, at most",
+            "flash_attention": "true: attention was computed without its whole table (flash attention)",
+            "kv_type_k": "number format of the cached keys",
+            "kv_type_v": "number format of the cached values",
+            "context": "tokens that prompt and answer may fill together",
+        },
+    ),
+    *_of(
+        "sampler",
+        {
+            "temperature": "how freely tokens were chosen; 0 took the likeliest",
+            "seed": "number that makes the choices repeatable; empty where there was no choice",
+            "max_tokens": "tokens after which the answer was to end; empty without a limit",
+            "top_k": "chosen among so many of the likeliest tokens; 0 among all",
+            "top_p": "chosen among the likeliest tokens that make up this share, 0 to 1",
+            "min_p": "tokens less likely than this share of the likeliest were left out, 0 to 1",
+            "repeat_penalty": "factor that made repeated tokens less likely; 1 is none",
+        },
+    ),
     Column("finish_reason", "stop, length, context, cancelled or error"),
-    *_of("error", "what went wrong; empty where nothing did", "code", "message"),
-    *_of("tokens", "tokens", "prompt", "reused", "evaluated", "output", "reasoning"),
-    *_of("load", "the load of its model, milliseconds", "total_ms", "file_ms", "context_ms", "warmup_ms"),
-    *_of("load", "the load of its model", "page_cache", "paid_by_this_answer", "cached_fraction", "major_faults"),
-    *_of("phases_ms", "milliseconds; all but the total add up to the total", *PHASES),
-    *_of("prefill_parts_ms", "what prefill was spent on", "compute", "sample", "text", "wait_other", "idle"),
-    *_of("decode_parts_ms", "what decode was spent on", "compute", "sample", "text", "wait_other", "idle"),
+    *_of(
+        "error",
+        {
+            "code": "kind of what went wrong; empty where nothing did",
+            "message": "what went wrong in words; empty where nothing did",
+        },
+    ),
+    *_of(
+        "tokens",
+        {
+            "prompt": "tokens of the whole prompt: the chat so far and the question",
+            "reused": "tokens of the prompt that were in the cache and not read again",
+            "evaluated": "tokens of the prompt that were read",
+            "output": "tokens written, the reasoning and the end token included",
+            "reasoning": "tokens written that were reasoning",
+        },
+    ),
+    *_of(
+        "load",
+        {
+            "total_ms": "the load of its model, whoever waited for it, milliseconds",
+            "file_ms": "the part of the load that read the file, milliseconds",
+            "context_ms": "the part that made room for the context, milliseconds",
+            "warmup_ms": "the part of the first trial run, milliseconds",
+            "page_cache": "warm, partly, cold or unknown: whether the file was in main memory when the load began",
+            "paid_by_this_answer": "true: this answer waited for the load",
+            "cached_fraction": "share of the file that was in main memory when the load began, 0 to 1",
+            "major_faults": "pages that the load fetched from the disk",
+        },
+    ),
+    *_of("phases_ms", {name: f"{_PHASE_ABOUTS[name]}, milliseconds" for name in PHASES}),
+    *_parts("prefill_parts_ms", "of prefill"),
+    *_parts("decode_parts_ms", "of decode"),
     Column("shared", "true: some steps also served other answers"),
-    Column("ttft_ms", "from Enter to the first token"),
-    Column("first_text_ms", "from Enter to the first text that can be seen"),
-    Column("first_answer_ms", "from Enter to the first text after the reasoning"),
-    *_of("rates", "tokens a second", "prefill_tps", "decode_tps", "end_to_end_tps"),
-    *_of("gaps_ms", "from token to token, milliseconds; n is their number", "n", "p50", "p95", "p99", "max"),
-    *_of("machine", "the machine meanwhile", "major_faults", "joules_per_prompt_token", "joules_per_output_token"),
-    *_of("machine", "the machine meanwhile", "vram_peak_bytes", "vram_engine_peak_bytes"),
+    Column("ttft_ms", "from Enter to the first token, milliseconds"),
+    Column("first_text_ms", "from Enter to the first text that can be seen, milliseconds"),
+    Column("first_answer_ms", "from Enter to the first text after the reasoning, milliseconds"),
+    *_of(
+        "rates",
+        {
+            "prefill_tps": "prompt tokens read a second of prefill",
+            "decode_tps": "tokens written a second: (output tokens - 1) / time from the first to the last",
+            "end_to_end_tps": "tokens written a second of the whole time from Enter to the end",
+        },
+    ),
+    *_of(
+        "gaps_ms",
+        {
+            "n": "how many gaps there are from token to token",
+            "p50": "median gap, milliseconds",
+            "p95": "gap that 95 of 100 do not exceed, milliseconds",
+            "p99": "gap that 99 of 100 do not exceed, milliseconds",
+            "max": "longest gap, milliseconds",
+        },
+    ),
+    *_of(
+        "machine",
+        {
+            "major_faults": "pages that the engine fetched from the disk while it read the prompt",
+            "joules_per_prompt_token": "energy of the machine for each prompt token read, joules",
+            "joules_per_output_token": "energy of the machine for each token written, joules",
+            "vram_peak_bytes": "most GPU memory in use by all programs meanwhile, bytes",
+            "vram_engine_peak_bytes": "most GPU memory in use by the engine meanwhile, bytes",
+        },
+    ),
     Column("findings", "ids of the rules that found something, separated by spaces"),
     Column("why", "the most important of them in words"),
     Column("system", "the system text"),
@@ -78,9 +187,9 @@ TOKEN_COLUMNS: tuple[Column, ...] = (
     Column("session", "id of the session"),
     Column("answer_id", "number of the answer in its session"),
     Column("token", "number of the token in its answer, from 1"),
-    Column("sampled_at_ns", "the token's stamp, by the clock of its sitting"),
-    Column("since_submit_ms", "from Enter to this token"),
-    Column("gap_ms", "from the token before; empty for the first"),
+    Column("sampled_at_ns", "when it was chosen, by the clock of its sitting, nanoseconds"),
+    Column("since_submit_ms", "from Enter to this token, milliseconds"),
+    Column("gap_ms", "from the token before, milliseconds; empty for the first"),
     Column("shared", "true: the step that computed it also served other answers"),
 )
 
