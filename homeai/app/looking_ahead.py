@@ -59,7 +59,7 @@ class LookingAhead:
             self._known = source, ratios(state)
         text, found = app.chat_screen.prompt.text.strip(), None
         if text and chat.editing is not None:
-            found = changed(state, self._known[1], chat.editing.answer_id, text)
+            found = changed(state, self._known[1], chat.editing.answer_id, text, system=chat.system)
         elif text:
             found = ahead(state, self._known[1], chat.answer_ids, len(text), system=chat.system)
         app.chat_screen.ahead(*(() if found is None else ahead_words(found)))

@@ -91,10 +91,14 @@ def ahead(
     else:
         own += known.next_extra
         before, reused = _whole(last) - last.tokens.reasoning, _kept(state, last)
+        if (longer := _longer_system(last, system)) is not None:
+            own, reused = own + longer / known.characters_a_token, 0
     return _with_wait(state, round(before - reused + own), reused)
 
 
-def changed(state: SessionState, known: Ratios, answer_id: int, text: str) -> Ahead | None:
+def changed(
+    state: SessionState, known: Ratios, answer_id: int, text: str, *, system: str | None = None
+) -> Ahead | None:
     """Estimate the question of an answer asked anew with other words; None where nothing is known of the rates.
 
     What stands before its first changed character is in the cache still, as far as that was not emptied meanwhile.
@@ -110,6 +114,8 @@ def changed(state: SessionState, known: Ratios, answer_id: int, text: str) -> Ah
     whole = answer.tokenised.prompt + (len(text) - len(before)) / known.characters_a_token
     same_tokens = answer.tokenised.prompt - BEHIND_QUESTION - (len(before) - same) / known.characters_a_token
     reused = max(0, min(held, round(same_tokens))) if loaded.ended.model.rolls_back else 0
+    if (longer := _longer_system(answer, system)) is not None:
+        whole, reused = whole + longer / known.characters_a_token, 0
     return _with_wait(state, max(1, round(whole) - reused), reused)
 
 
@@ -119,6 +125,15 @@ def _with_wait(state: SessionState, new: int, reused: int) -> Ahead | None:
         return None
     busy = any(answer.ended is None for answer in state.answers.values())
     return Ahead(new, reused, None if busy else found.prefill_ns, loaded.ended.engine.context)
+
+
+def _longer_system(answer: AnswerState, system: str | None) -> int | None:
+    """By how many characters a chat's system text is longer than that of an answer; None where it is the same.
+
+    It stands before everything else: with another one the whole chat is read anew.
+    """
+    before = (answer.submitted.system if answer.submitted is not None else system) or ""
+    return None if before == (system or "") else len(system or "") - len(before)
 
 
 def _standing(state: SessionState, answer_ids: Sequence[int]) -> Iterator[int]:

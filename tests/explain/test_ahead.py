@@ -47,6 +47,22 @@ def test_after_another_load_the_whole_chat_is_read_again() -> None:
     assert found.new_tokens == 1925 + round(10 + PLAIN.next_extra)
 
 
+def test_with_another_system_text_the_whole_chat_is_read_again() -> None:
+    """As it was tried: `about 14 new tokens` were foretold, and 290 were read."""
+    state = fold_all([*stories.session_facts(), *stories.whole_answer()])
+    asked = state.answers[1].submitted
+    assert asked is not None
+    same = ahead(state, PLAIN, [1], 42, system=asked.system)
+    other = ahead(state, PLAIN, [1], 42, system=(asked.system or "") + "x" * 42)
+    assert same is not None
+    assert other is not None
+    assert same.reused_tokens == 1924
+    assert (other.new_tokens, other.reused_tokens) == (1925 + round(10 + 10 + PLAIN.next_extra), 0)
+    edited = changed(state, PLAIN, 1, asked.prompt, system="x" * 42)
+    assert edited is not None
+    assert (edited.new_tokens, edited.reused_tokens) == (1804 + 10 - round(len(asked.system or "") / 4.2), 0)
+
+
 def test_what_is_not_known_is_not_guessed() -> None:
     assert ahead(SessionState(), PLAIN, [], 42) is None
     found = ahead(session(ceilings=TWO_CORES), PLAIN, [77], 42)

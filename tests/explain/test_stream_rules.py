@@ -56,6 +56,9 @@ def test_a_context_makes_gaps_grow_without_ceilings() -> None:
     finding = found("kv_traffic", gaps_ms=[10 + index / 40 for index in range(400)])
     assert finding.confidence == "low"
     assert "grew by" in finding.words
+    # Beside busy programs nobody knows what made them grow.
+    busy = cpu_samples(machine_percent=100.0, engine_percent_of_machine=25.0, program_percent_of_machine=1.0)
+    assert find("kv_traffic", gaps_ms=[10 + index / 40 for index in range(400)], samples=busy) is None
 
 
 def test_the_window_of_a_model_counts_in_what_is_read() -> None:

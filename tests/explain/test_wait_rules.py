@@ -8,11 +8,12 @@ import pytest
 from msgspec.structs import replace
 
 from homeai.events import AnyFact, Ceilings, Divergence, Prefilled
+from homeai.explain.brief import brief
 from homeai.explain.explanation import explain
 from homeai.metrics.fold import fold_all
 from homeai.metrics.quantities import prefill_tps
 from homeai.metrics.view import view
-from tests.explain.scenes import ID, ms, session, steps
+from tests.explain.scenes import ID, answer_facts, ms, session, steps
 from tests.explain.trying import LOST, find, found
 from tests.metrics import stories
 
@@ -46,6 +47,25 @@ def test_a_prompt_read_beside_other_answers_has_one_rate_and_that_is_shown_elsew
     assert answer.prompt.rate_tps == pytest.approx(604 / 2.310)
     assert answer.prompt.saved_ns == round(1200 * 1310e6 / 604)
     assert found("prefix_reused", **shared).cost_ns == -answer.prompt.saved_ns
+
+
+def test_the_step_of_another_answer_is_waited_for_also_where_a_place_is_free() -> None:
+    """As it was tried: of 18.2 s until the first word 8.10 s were queue, and the reading of 15 tokens was blamed."""
+    reading = answer_facts(2, 4000, queue_ms=8100, prompt=15, prefill_ms=10_100)
+    reading = [replace(fact, shared=True) if isinstance(fact, Prefilled) else fact for fact in reading]
+    state = fold_all([*stories.session_facts(), *stories.prompt_facts(), *reading])
+    found = explain(state, 2)
+    other = next(finding for finding in found.wait if finding.id == "waiting_for_other")
+    assert other.cost_ns == ms(8100)
+    assert other.words == "It waited for another answer: 8.10 s until the step for that one was over."
+    few = next(finding for finding in found.wait if finding.id == "short_prompt")
+    assert "in the same step" in few.words
+    assert few.brief == "reading 15 new tokens in a shared step"
+    wait = brief(state.answers[2], found).wait
+    assert wait == "Waited for reading 15 new tokens in a shared step and another answer that came first."
+    # With the first answer over, nobody knows what else it waited for.
+    alone = fold_all([*stories.whole_session(), *answer_facts(2, 20_000, queue_ms=8100, prompt=15, prefill_ms=10)])
+    assert not any(finding.id == "waiting_for_other" for finding in explain(alone, 2).wait)
 
 
 @pytest.mark.parametrize("facts", [stories.stopped_in_prefill(), KILLED_READING], ids=("stopped", "killed"))

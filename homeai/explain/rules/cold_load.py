@@ -31,7 +31,7 @@ def _find(context: AnswerContext) -> Finding | None:
         brief="loading the model",
         words=f"The model ({size(context.model.size_bytes)}) had to be loaded first: {span(cost_ns)}{beside}.",
         terms=tuple(terms),
-        try_this="The next question finds it in memory.",
+        try_this="The next question finds the model in memory.",
     )
 
 

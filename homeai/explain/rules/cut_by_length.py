@@ -23,7 +23,7 @@ def _find(context: AnswerContext) -> Finding | None:
         brief="it was cut at the limit",
         words=f"The answer was cut after {counted(written, 'token')} because that is the limit that was set.",
         terms=(Term("limit", limit or written, "tokens"), Term("written", written, "tokens")),
-        try_this="A larger --max-tokens, in the dashboard /settings, lets it go on.",
+        try_this="A larger --max-tokens, in the dashboard /settings, lets answers go on.",
     )
 
 

@@ -44,7 +44,8 @@ def _by_ceilings(context: AnswerContext) -> Finding | None:
 
 def _by_gaps(context: AnswerContext) -> Finding | None:
     gaps = context.gaps
-    if len(gaps) < FEWEST_GAPS or context.answer.tokens.shared:
+    # Among busy programs gaps grow and shrink with what those do.
+    if len(gaps) < FEWEST_GAPS or context.answer.tokens.shared or context.crowded:
         return None
     quarter = len(gaps) // 4
     quarters = [median(gaps[index * quarter : (index + 1) * quarter]) for index in range(4)]

@@ -36,7 +36,7 @@ def _find(context: AnswerContext) -> Finding | None:
         ),
         terms=(*found.terms, *(Term("power limit", watts, "W") for watts in limits)),
         try_this=(
-            "The power supply told it to: check its cables, and whether it is strong enough for this GPU."
+            "Check the cables of the power supply, and whether it is strong enough for this GPU."
             if brake
             else "nvidia-smi -q -d POWER shows the limit and how high it may be set."
         ),

@@ -25,7 +25,7 @@ def _reason(parting: Divergence) -> tuple[str, str]:
         case "system_changed":
             return (
                 "the system message was changed, and it stands before everything else",
-                "Set it before the chat begins.",
+                "Set how the model should behave before a chat begins: then nothing is read twice.",
             )
         case "reasoning_dropped":
             return (

@@ -33,12 +33,14 @@ def _find(context: AnswerContext) -> Finding | None:
         return None
     if context.lost_tokens or not context.read_whole:
         return None
-    cost_ns = took_ns - context.prefill_wait_ns
+    cost_ns, shared = took_ns - context.prefill_wait_ns, context.answer.prefill.shared
     words = f"Only {counted(evaluated, 'new token')} had to be read, which took {span(cost_ns)}."
     than_usual = compared(context, cost_ns)
     terms = [Term("new prompt tokens", evaluated, "tokens")]
     single_ns = step_ns(context.ceilings, 1, 0) if context.ceilings is not None else None
-    if single_ns is not None and _is_inefficient(context):
+    if shared:
+        words += " The engine computed another answer in the same step, which takes as long as all that is in it."
+    elif single_ns is not None and _is_inefficient(context):
         words += f" Even a single one takes {span(single_ns)} here: so few cannot be read as efficiently as many."
         terms.append(Term("a computation of one token", single_ns, "ns"))
     return Finding(
@@ -47,11 +49,11 @@ def _find(context: AnswerContext) -> Finding | None:
         kind=than_usual.kind,
         confidence="high",
         cost_ns=cost_ns,
-        brief=f"reading {counted(evaluated, 'new token')}{than_usual.brief}",
+        brief=f"reading {counted(evaluated, 'new token')}{than_usual.brief}{' in a shared step' if shared else ''}",
         nutshell=f"reading {counted(evaluated, 'new token')}",
         words=words + (than_usual.words if than_usual.kind == "alarm" else ""),
         terms=(*terms, Term("reading them", cost_ns, "ns", cost_ns)),
-        try_this=than_usual.try_this,
+        try_this="Ask one thing at a time for the shortest wait." if shared else than_usual.try_this,
     )
 
 

@@ -28,7 +28,7 @@ def _find(context: AnswerContext) -> Finding | None:
         nutshell="the GPU was too hot",
         words=f"{found.title} slowed itself down because of heat {found.words}{heat}. {found.cost_words}",
         terms=(*found.terms, *([Term("hottest", max(hottest), "°C")] if hottest else [])),
-        try_this="Give it air: clean its fans, open the case; a lower power limit keeps it cooler as well.",
+        try_this="Give the GPU air: clean its fans, open the case; a lower power limit keeps it cooler as well.",
     )
 
 

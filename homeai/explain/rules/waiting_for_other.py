@@ -12,14 +12,16 @@ LEAST_NS = 20_000_000
 
 def _find(context: AnswerContext) -> Finding | None:
     queued = context.answer.queued
-    queue_ns = (context.span_ns("queue") or 0) if queued is not None and queued.behind else 0
+    behind = queued is not None and bool(queued.behind)
+    # Also where a place was free for it: what comes in the middle of a step waits for the step's end.
+    queue_ns = (context.span_ns("queue") or 0) if behind or _is_in_a_step(context) else 0
     between_ns = context.prefill_wait_ns
     cost_ns = queue_ns + between_ns
     if cost_ns < LEAST_NS:
         return None
     parts = []
     if queue_ns:
-        parts.append(f"{span(queue_ns)} until its turn came")
+        parts.append(f"{span(queue_ns)} until {'its turn came' if behind else 'the step for that one was over'}")
     if between_ns:
         parts.append(f"{span(between_ns)} in which others were computed between the parts of its prompt")
     return Finding(
@@ -36,6 +38,20 @@ def _find(context: AnswerContext) -> Finding | None:
             Term("others in between", between_ns, "ns", between_ns),
         ),
         try_this="Stop the other answer, or ask one at a time.",
+    )
+
+
+def _is_in_a_step(context: AnswerContext) -> bool:
+    """Whether the engine worked on another answer when the question came."""
+    queued = context.answer.queued
+    if queued is None:
+        return False
+    return any(
+        other is not context.answer
+        and other.began is not None
+        and other.began.at_ns <= queued.at_ns
+        and (other.ended is None or other.ended.at_ns > queued.at_ns)
+        for other in context.state.answers.values()
     )
 
 
