@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 def format_names() -> list[str]:
-    """The formats that there are, the one most people want first."""
-    from homeai.export.exporting import formats
+    """The formats that there are, the usual one first."""
+    from homeai.export.exporting import USUAL, formats
 
-    return sorted(formats(), key=lambda name: (name != "md", name))
+    return sorted(formats(), key=lambda name: (name != USUAL, name))
 
 
 def write_out(library: Library, entry: Entry, wanted: str, folder: Path, targets: Targets) -> Path:

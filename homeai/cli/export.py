@@ -68,7 +68,8 @@ def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:  # noqa: ARG0
     from homeai.places import cache_dir, data_dir
     from homeai.settings import load
 
-    wanted, targets = _format(arguments), load({}).targets()
+    is_folder = Path(arguments.output or "").is_dir()
+    wanted, targets = _format(arguments, "" if is_folder else _ending(arguments.output or "")), load({}).targets()
     with Library(data_dir(), cache_dir(), progress=reading_progress()) as library:
         entry, number = library.find_answer(arguments.session)
         session = library.read(entry)
@@ -83,7 +84,7 @@ def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:  # noqa: ARG0
     place = Path(arguments.output or "")
     # What a signal interrupts leaves nothing behind.
     with Signals():
-        if place.is_dir():
+        if is_folder:
             path = save(session, wanted, place, options)
         else:
             path = write_over(place, export(session, wanted, options), force=arguments.force)
@@ -91,14 +92,32 @@ def run(arguments: argparse.Namespace, entered_at_ns: int) -> int:  # noqa: ARG0
     return 0
 
 
-def _format(arguments: argparse.Namespace) -> str:
-    from homeai.export.exporting import formats
+def _ending(name: str) -> str:
+    """What a file's name says of its format: `md`; empty where that is nothing, as in `talk` and `v1.2`."""
+    ending = Path(name).suffix.removeprefix(".").lower()
+    return ending if ending[:1].isalpha() else ""
+
+
+def _format(arguments: argparse.Namespace, ending: str) -> str:
+    from homeai.export.exporting import USUAL, formats
     from homeai.settings.kinds import did_you_mean
 
     known = formats()
     if arguments.format is None:
-        ending = Path(arguments.output or "").suffix.removeprefix(".").lower()
-        return ending if ending in known else "csv" if arguments.tokens else "html"
+        if ending in known or not ending:
+            return ending or ("csv" if arguments.tokens else USUAL)
+        meant = did_you_mean(ending, known)
+        raise UsageError(
+            f'No format is called "{ending}", as {arguments.output} ends{meant or "."}',
+            code="no_format",
+            help="" if meant else f"--format names one for such a file: {', '.join(known)}.",
+        )
+    if arguments.format in known and ending in known and ending != arguments.format:
+        raise UsageError(
+            f"{arguments.output} ends as {ending} does, and --format says {arguments.format}.",
+            code="no_format",
+            help="Leave out --format, or name the file otherwise.",
+        )
     if arguments.format not in known:
         meant = did_you_mean(arguments.format, known)
         raise UsageError(

@@ -21,6 +21,10 @@ from homeai.metrics.title import title_of
 from homeai.targets import USUAL_TARGETS, Targets
 
 
+USUAL = "html"
+"""The format where none is named: what everybody can look at."""
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
     """What an export can be told."""

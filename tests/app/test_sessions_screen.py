@@ -365,7 +365,7 @@ async def test_a_session_that_is_open_elsewhere_is_not_renamed_or_deleted(shelf:
     os.close(descriptor)
 
 
-@pytest.mark.parametrize(("keys", "suffix"), [([], ".md"), (["down"], ".csv"), (["up"], ".jsonl")])
+@pytest.mark.parametrize(("keys", "suffix"), [([], ".html"), (["down"], ".csv"), (["up"], ".md")])
 async def test_export_into_the_current_folder(shelf: Shelf, tmp_path: Path, keys: list[str], suffix: str) -> None:
     async with shelf.app().run_test(size=SIZE) as pilot:
         await ready(pilot)
@@ -382,7 +382,7 @@ async def test_a_format_that_there_is_not_is_refused(shelf: Shelf, tmp_path: Pat
         await ready(pilot)
         await listed(pilot)
         await pilot.press("ctrl+e", *"pdf", "enter")
-        await until(pilot, lambda: "There is no format “mdpdf”." in screen_text(pilot))
+        await until(pilot, lambda: "There is no format “htmlpdf”." in screen_text(pilot))
 
 
 @pytest.mark.parametrize(

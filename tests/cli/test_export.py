@@ -60,6 +60,19 @@ def test_the_format_follows_the_name(asked: Homeai, tmp_path: Path) -> None:
         assert (tmp_path / name).read_text().startswith(start)
 
 
+def test_a_name_that_says_no_format_and_a_format_that_is_named_are_taken(asked: Homeai, tmp_path: Path) -> None:
+    (tmp_path / "folder.pdf").mkdir()
+    assert asked.run("export", "last", "-o", str(tmp_path / "folder.pdf")).out.endswith(".html\n")
+    for name, more, start in (
+        ("talk", [], "<!doctype"),
+        ("talk v1.2", [], "<!doctype"),
+        ("talk.txt", ["--format", "md"], "# "),
+        ("rows", ["--tokens"], "session,"),
+    ):
+        assert asked.run("export", "last", "-o", str(tmp_path / name), *more).status == 0
+        assert (tmp_path / name).read_text().startswith(start)
+
+
 def test_no_file_is_written_over_unasked(asked: Homeai, tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("mine")
@@ -93,6 +106,10 @@ def test_a_reader_that_goes_away_is_no_failure(asked: Homeai) -> None:
         (["last", "--format", "pdf"], "The formats are csv, html, jsonl, md."),
         (["last", "--format", "md", "--tokens"], "Rows for tokens are written as csv only."),
         (["nothing like it"], 'There is no session "nothing like it".'),
+        (["last", "-o", "x.pdf"], "--format names one for such a file: csv, html, jsonl, md."),
+        (["last", "-o", "x.htm"], 'No format is called "htm", as x.htm ends. Did you mean "html"?'),
+        (["last", "--format", "csv", "-o", "x.md"], "x.md ends as md does, and --format says csv."),
+        (["last", "--tokens", "-o", "x.md"], "Rows for tokens are written as csv only."),
         ([], "the following arguments are required: SESSION"),
         (["last", "-o", "/no/such/folder/x.md"], "There is no folder /no/such/folder."),
     ],
