@@ -28,8 +28,11 @@ time, but on a processor whose clock falls by a quarter under heavy arithmetic t
 
 
 def disturbances(ceilings: Ceilings) -> tuple[str, ...]:
-    """Return what disturbed a measurement, each as a sentence with its figure; nothing where it can be relied upon."""
-    return (*_of_processor(ceilings), *_of_repeats(ceilings), *_of_times(ceilings))
+    """Return what disturbed a measurement, each as a sentence with its figure; nothing where it can be relied upon.
+
+    Where the processor was taken, that is why: uneven times, which only follow from it, are left out.
+    """
+    return tuple(_of_processor(ceilings) or (*_of_repeats(ceilings), *_of_times(ceilings)))
 
 
 def is_sound(ceilings: Ceilings) -> bool:
@@ -71,7 +74,7 @@ def _of_times(ceilings: Ceilings) -> list[str]:
     )
     unordered = max(unordered, ceilings.unordered or 0.0)
     if unordered > UNORDERED_MAX:
-        found.append(f"Some tokens took {percent(unordered)} longer than more of them.")
+        found.append(f"Fewer tokens at once took {percent(unordered)} longer than more.")
     if begins_at(flat) < -BELOW_ZERO_MAX:
         found.append("The times contradict each other: by them, computing nothing would take less than no time.")
     return found
