@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gc
 import os
 import shutil
 import stat
@@ -257,3 +258,16 @@ async def test_the_box_cuts_pastes_and_undoes(monkeypatch: pytest.MonkeyPatch) -
         await pilot.press("ctrl+z", "ctrl+z")
         assert prompt.text == "cut me"
         assert "clipboard" not in screen_text(pilot), "the box shows what it did"
+
+
+@pytest.mark.filterwarnings("error")
+async def test_of_two_copies_at_once_the_second_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = StagedApp(*stories.session_facts())
+    async with app.run_test(size=SIZE, notifications=True) as pilot:
+        await ready(pilot)
+        written = sent(app, monkeypatch)
+        clipboard.copy(app, "one", "the first")
+        clipboard.copy(app, "two", "the second")
+        await until(pilot, lambda: written == [osc52("two", {})])
+        gc.collect()
+        assert "Sent the second to your terminal" in screen_text(pilot)
