@@ -45,7 +45,7 @@ def parser() -> Parser:
             'homeai ask --model qwen3-4b --system "Be brief." "What is a transformer?"',
             'cat letter.txt | homeai ask "Summarise this letter:"',
             "git diff | homeai ask --prompt-file - > review.md",
-            'homeai ask --json --temperature 0 --max-tokens 64 "Count to ten." | jq .phases_ms',
+            'homeai ask --json --temperature 0 "Count to ten." | jq .phases_ms',
         ),
         lists={
             "Exit status": {
@@ -69,7 +69,7 @@ def parser() -> Parser:
     made.add_argument("--stop", metavar="TEXT", action="append", default=[], help="end the answer before this text")
     made.add_argument("--json", action="store_true", help="print one JSON object with the answer and every figure")
     made.add_argument("--show-reasoning", action="store_true", help="show the reasoning too, on standard error")
-    made.add_settings(("model", "engine", "sampling", "dashboard", "program"))
+    made.add_settings(("model", "chat", "engine", "sampling", "dashboard", "program"))
     return made
 
 

@@ -49,7 +49,7 @@ def parser() -> Parser:
     )
     made.add_argument("--plain", action="store_true", help="line by line, without a screen")
     made.add_argument("--show-reasoning", action="store_true", help="show the reasoning too, on standard error")
-    made.add_settings(("model", "engine", "sampling", "dashboard", "program"))
+    made.add_settings(("model", "chat", "engine", "sampling", "dashboard", "program"))
     return made
 
 

@@ -38,7 +38,7 @@ def parser() -> Parser:
     choice.add_argument("--json", action="store_true", help="print one JSON object")
     choice.add_argument("--path", action="store_true", help="print the place of the settings file, and nothing else")
     choice.add_argument("--keys", action="store_true", help="print the dashboard's keys, also those not changed")
-    made.add_settings(("model", "engine", "sampling", "dashboard", "program"))
+    made.add_settings(("model", "chat", "engine", "sampling", "dashboard", "program"))
     return made
 
 

@@ -48,7 +48,7 @@ def parser() -> Parser:
         const="last",
         help="go on with a recorded session, the last one if none is named (homeai sessions lists them)",
     )
-    made.add_settings(("model", "engine", "sampling", "dashboard", "program"))
+    made.add_settings(("model", "chat", "engine", "sampling", "dashboard", "program"))
     return made
 
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import os
 import shutil
 import textwrap
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import groupby
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from homeai import __version__
 from homeai.cli.console import say, write
 from homeai.errors import UsageError
-from homeai.settings.kinds import Folders, did_you_mean
+from homeai.settings.kinds import Folders
 from homeai.settings.table import SETTINGS, Setting
 
 if TYPE_CHECKING:
@@ -35,7 +37,7 @@ class Parser(argparse.ArgumentParser):
         usage: The arguments in short, after `prog`.
         examples: Whole command lines, the most common first.
         lists: Lists that stand after the flags: by title, names with what they mean.
-        notes: Lines that stand at the end as they are.
+        notes: Lines that stand at the end: paragraphs, and as they are those that begin with a space.
     """
 
     def __init__(
@@ -98,12 +100,18 @@ class Parser(argparse.ArgumentParser):
         known = self._option_string_actions
         if name in known or (name[1] != "-" and name[:2] in known):
             return
-        meant = did_you_mean(name, known)
+        # Without the dashes, which all of them have: with these alone a short word is like any other.
+        words = {flag.lstrip("-"): flag for flag in known if flag.startswith("--")}
+        close = difflib.get_close_matches(name.lstrip("-"), words, n=1, cutoff=0.6)
+        meant = f'. Did you mean "{words[close[0]]}"?' if close else ""
         help = f"{self.prog} --help shows them all; a text that begins with a dash goes after --."
         raise UsageError(f'{self.prog} has no flag "{name}"{meant or "."}', code="usage", help="" if meant else help)
 
     def error(self, message: str) -> NoReturn:
         """Refuse, in place of argparse's printing and exiting."""
+        if message.startswith("the following arguments are required"):
+            sentence = f"Something is missing: {self.prog} takes {self._usage}."
+            raise UsageError(sentence, code="usage", help=f"Such as: {self._examples[0]}")
         # argparse's own word before a flag says nothing.
         words = message.removeprefix("argument ")
         raise UsageError(f"{words}.", code="usage", help=f"{self.prog} --help shows what it takes.")
@@ -118,14 +126,15 @@ class Parser(argparse.ArgumentParser):
         width = max(40, min(100, shutil.get_terminal_size().columns))
         parts = [textwrap.fill(f"{self.prog}: {self._summary}", width)]
         parts.append("Examples\n" + "\n".join(f"  {example}" for example in self._examples))
-        parts.append(f"Usage\n  {self.prog} {self._usage}")
+        usage = f"{self.prog} {self._usage}"
+        parts.append("Usage\n" + textwrap.fill(usage, width, initial_indent="  ", subsequent_indent=" " * 6))
         lists = {
             title: {_names(action): action.help or "" for action in actions} for title, actions in self._sections()
         }
         for title, rows in {**lists, **self._lists}.items():
             parts.append(title + "\n" + "\n".join(_row(name, text, width) for name, text in rows.items()))
         if self._notes:
-            parts.append("\n".join(self._notes))
+            parts.append("\n".join(_paragraphs(self._notes, width)))
         if self._settings:
             first = self._settings[0]
             closing = (
@@ -140,6 +149,7 @@ class Parser(argparse.ArgumentParser):
         sections: dict[str, list[argparse.Action]] = {
             "Flags": [],
             "Model": [],
+            "Chat": [],
             "Engine": [],
             "Sampling": [],
             "Dashboard": [],
@@ -175,6 +185,15 @@ def add_version(parser: Parser) -> None:
 def _names(action: argparse.Action) -> str:
     names = ", ".join(action.option_strings)
     return names if action.nargs == 0 else f"{names} {action.metavar or action.dest.upper()}"
+
+
+def _paragraphs(lines: Sequence[str], width: int) -> Iterator[str]:
+    """Lines that follow each other as text of this width; indented ones are examples, to be copied as they are."""
+    for is_text, together in groupby(lines, key=lambda line: bool(line) and not line.startswith(" ")):
+        if is_text:
+            yield textwrap.fill(" ".join(together), width)
+        else:
+            yield from together
 
 
 def _row(name: str, text: str, width: int) -> str:

@@ -54,7 +54,7 @@ class Setting:
     kind: Kind
     default: Value | Default
     help: str
-    group: Literal["model", "engine", "sampling", "dashboard", "program"]
+    group: Literal["model", "chat", "engine", "sampling", "dashboard", "program"]
     placeholder: str = "N"
     """What the help shows for the flag's value; empty where the bare flag means yes."""
 
@@ -99,7 +99,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("folders", Folders(), (), "folders with GGUF files, beside the places where other programs keep theirs",
             "model", "FOLDERS"),
     Setting("system", Text(pattern=r"(?s).*"), None, "how the model should behave (the system message)",
-            "model", "TEXT"),
+            "chat", "TEXT"),
     Setting("context", Whole(0, 16 * 1024 * 1024, {"trained": 0}, kilo=True), CONTEXT_DEFAULT,
             "tokens that prompt and answer may fill together, such as 8k; 0 is what the model was trained with",
             "engine"),

@@ -62,7 +62,7 @@ def test_one_answer_each_says_how_to_repeat(homeai: Homeai) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["last"], "the following arguments are required: RIGHT"),
+        (["last"], "Something is missing: homeai compare takes SESSION[:ANSWER] SESSION[:ANSWER]."),
         (["last:1", "last"], "Both are answer 1 of the same session."),
         (["last:1", "last:9"], "That session has no answer 9. It has 1."),
         (["last", "nothing like it"], 'There is no session "nothing like it".'),

@@ -110,7 +110,7 @@ def test_a_reader_that_goes_away_is_no_failure(asked: Homeai) -> None:
         (["last", "-o", "x.htm"], 'No format is called "htm", as x.htm ends. Did you mean "html"?'),
         (["last", "--format", "csv", "-o", "x.md"], "x.md ends as md does, and --format says csv."),
         (["last", "--tokens", "-o", "x.md"], "Rows for tokens are written as csv only."),
-        ([], "the following arguments are required: SESSION"),
+        ([], "Something is missing: homeai export takes SESSION[:ANSWER] [--format FORMAT] [-o FILE]. Such as: homeai"),
         (["last", "-o", "/no/such/folder/x.md"], "There is no folder /no/such/folder."),
     ],
 )

@@ -41,8 +41,23 @@ def test_a_replay_offers_only_what_changes_how_it_looks(homeai: Homeai) -> None:
 @pytest.mark.parametrize(("columns", "most"), [("60", 60), ("120", 100), ("20", 80), ("0", 100)])
 def test_help_is_wrapped_to_the_terminal(homeai: Homeai, columns: str, most: int) -> None:
     flags = homeai.run("chat", "--help", COLUMNS=columns).out.partition("\nFlags\n")[2]
-    lists = flags.partition("\nA line that ends")[0]
-    assert max(map(len, lists.splitlines())) <= most
+    assert max(map(len, flags.splitlines())) <= most
+
+
+@pytest.mark.parametrize("command", ["", *COMMANDS])
+def test_help_fits_a_usual_terminal(homeai: Homeai, command: str) -> None:
+    shown = homeai.run(*command.split(), "--help", COLUMNS="80").out
+    assert [line for line in shown.splitlines() if len(line) > 80] == []
+
+
+def test_examples_of_the_settings_file_stay_lines(homeai: Homeai) -> None:
+    assert '\n  model = "qwen3-4b"\n  context = "8k"\n  threads = 4\n\nBelow' in homeai.run("config", "--help").out
+
+
+@pytest.mark.parametrize("command", ["models", "tune", "calibrate"])
+def test_a_command_that_asks_nothing_takes_no_system_text(homeai: Homeai, command: str) -> None:
+    assert "--system" not in homeai.run(command, "--help").out
+    assert f'homeai {command} has no flag "--system".' in homeai.run(command, "--system", "Be brief.").err
 
 
 @pytest.mark.parametrize("flag", ["--version", "-V"])
@@ -65,6 +80,8 @@ def test_version(homeai: Homeai, flag: str) -> None:
             "The command \"ask\" has to come first. Try homeai ask --threads 4 'hi there'",
         ),
         (["--threads", "4", "aks"], "unrecognized arguments: aks"),
+        (["--nosuch"], "homeai --help shows them all"),
+        (["compare", "last"], "homeai compare takes SESSION[:ANSWER] SESSION[:ANSWER]. Such as: homeai compare last:1"),
         (["chat", "--plian"], 'homeai chat has no flag "--plian". Did you mean "--plain"?'),
         (["models", "extra"], "unrecognized arguments: extra"),
         (["config", "--json", "--path"], "not allowed with"),
