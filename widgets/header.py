@@ -39,7 +39,8 @@ def header_line(frame: Frame, width: int) -> Content:
             if context is not None:
                 bar = f"{charts.meter(context.fill, 10)} " if width >= 112 else ""
                 words = f"{units.count(context.own + context.others)} of {units.count(context.size)}"
-                right = Content.assemble(right, ("  context ", MUTED), (bar, ACCENT), words)
+                whose = "context of all chats" if context.others else "context"
+                right = Content.assemble(right, (f"  {whose} ", MUTED), (bar, ACCENT), words)
             else:
                 right = Content.assemble(right, (f"  context {units.count(engine.context)}", MUTED))
     name = Content.assemble((NAME, f"bold {ACCENT}"), "   ")

@@ -67,7 +67,7 @@ def session_line(row: SessionRow, width: int, *, selected: bool) -> Content:
     room = _title_width(width)
     title = Content(on_one_line(row.title)) if row.title else Content.styled("(no words)", MUTED)
     if row.snippet:
-        title = Content.assemble(title.truncate(max(_LEAST_TITLE, room // 3), ellipsis=True), "  ")
+        title = Content.assemble(title.truncate(max(_LEAST_TITLE, room // 2), ellipsis=True), "  ")
         title = Content.assemble(title, (on_one_line(row.snippet), MUTED))
     figures = (
         Content(units.count(row.answers)),

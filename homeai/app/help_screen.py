@@ -32,7 +32,7 @@ WORDS = (
     ("reused", "tokens the model still had in memory and did not read again"),
     ("token", "a piece of a word; in English about three quarters of one"),
     ("tok/s", "tokens a second"),
-    ("context", "what the model can see at once: the chat so far and the answer"),
+    ("context", "what the model can see at once: the chat so far and the answer; all open chats share one"),
     ("gap", "the time between two tokens of the answer"),
     ("queue", "waiting because the engine was busy with something else"),
     ("unaccounted", "time that none of the phases explains; it should be close to nothing"),

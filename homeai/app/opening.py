@@ -73,16 +73,20 @@ class Opening:
         self.start()
         app.redraw()
 
-    def change(self, reopen: Reopen) -> None:
+    def change(self, reopen: Reopen, answer_id: int | None = None) -> None:
         """Begin to open another session in the place of this one, which ends only when that can be.
 
         Its chats go when the other one is there; stop its answers first.
+
+        Args:
+            reopen: Opens it.
+            answer_id: Whose chat is shown; None shows the one in which something was said last.
         """
         app, inbox = self._app, Inbox()
 
         def take(session: SessionLike) -> None:
             app.hear_again(inbox)  # what the session before still says is heard by nobody
-            self.take(session)
+            self.take(session, answer_id)
 
         self.leave()
         self._begin(
@@ -96,8 +100,8 @@ class Opening:
         """Have no session until another one was opened, or refused."""
         self._left, self._app.session = self._app.session, None
 
-    def take(self, session: SessionLike) -> None:
-        """Show the session that was opened, and ask what waited for it."""
+    def take(self, session: SessionLike, answer_id: int | None = None) -> None:
+        """Show the session that was opened, the chat of this answer first, and ask what waited for it."""
         app = self._app
         if not app.has_screen:
             return  # whoever quits at once is not kept: the session ends with the program
@@ -105,7 +109,7 @@ class Opening:
         if app.replaying is not None:
             app.replaying.begin()
         elif session.state.answers:
-            taking_up.show_chats(app, session)
+            taking_up.show_chats(app, session, answer_id)
         if self._start_sampling is not None:
             self._stop_sampling = self._start_sampling(session)
         app.choosing.go_on()

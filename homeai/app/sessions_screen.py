@@ -12,6 +12,7 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 
 from homeai import units
+from homeai.app import chats
 from homeai.app.commands import Keys
 from homeai.app.exporting import format_names, write_out
 from homeai.app.librarian import Librarian, Records
@@ -66,6 +67,8 @@ class SessionsScreen(ListScreen):
         """None until they were looked up."""
         self._hits: dict[Path, str] = {}
         """Where the words in the box were said: a snippet for each session."""
+        self._places: dict[Path, int | None] = {}
+        """In which answer."""
         self._doing: Doing = "find"
         """What the box is for."""
         self._chosen: Entry | None = None
@@ -112,7 +115,7 @@ class SessionsScreen(ListScreen):
             return
         self._typed, self._key = self._box.value, None
         if len(self._typed.strip()) < 2:
-            self._hits, self._searched = {}, ""
+            self._hits, self._places, self._searched = {}, {}, ""
         self._take_back()
         self.set_timer(SEARCH_AFTER_S, self._search)
 
@@ -127,6 +130,7 @@ class SessionsScreen(ListScreen):
                 self._say_error(found)
             elif text == self._typed.strip():
                 self._hits = {hit.entry.path: hit.snippet for hit in found}
+                self._places = {hit.entry.path: hit.answer_id for hit in found}
                 self._draw()
 
         # One place of each: 200 in the newest session would hide all others.
@@ -173,10 +177,17 @@ class SessionsScreen(ListScreen):
     # --- what is done with a session ----------------------------------------------------------------------------------
 
     def _open(self, entry: Entry) -> None:
+        row = self.query_one(PickList).selected
+        # Of a session that was found by its title all is as good as any part of it.
+        place = self._places.get(entry.path) if row is not None and row.snippet else None
         running = len(self.app.desk.live)
         unsaved = self._recording in ("off", "stopped") and any(not chat.is_blank for chat in self.app.desk)
         if self._is_current(entry):
-            self._say("This session is the one that is open.")
+            if (chat := self.app.desk.of_answer(place)) is None:
+                self._say("This session is the one that is open.")
+            else:
+                self.dismiss()
+                chats.go_to(self.app, chat)
         elif (running or unsaved) and self._sure != ("open", entry.path):
             what = "An answer is running, and stops" if running == 1 else f"{running} answers are running, and stop"
             what = what if running else "What is open now is not recorded, and is lost"
@@ -185,7 +196,7 @@ class SessionsScreen(ListScreen):
         else:
             session = self.app.session
             model = None if session is None else session.model
-            self.app.opening.change(self._records.reopen(entry.path, model))
+            self.app.opening.change(self._records.reopen(entry.path, model), place)
             self.dismiss()
 
     def _rename(self, entry: Entry, title: str) -> None:

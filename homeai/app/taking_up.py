@@ -18,8 +18,11 @@ if TYPE_CHECKING:
     from homeai.app.desk import OpenChat
 
 
-def show_chats(app: HomeaiApp, session: SessionLike) -> None:
-    """Put the chats of a session that goes on onto the desk, in the place of those that are there."""
+def show_chats(app: HomeaiApp, session: SessionLike, answer_id: int | None = None) -> None:
+    """Put the chats of a session that goes on onto the desk, in the place of those that are there.
+
+    The one with this answer is shown, else the one in which something was said last.
+    """
     shown, prompt = app.desk.current, app.chat_screen.prompt
     asking.give_back(app, shown)  # a question that was typed before the session was there
     # What stands in the box stays there.
@@ -36,8 +39,9 @@ def show_chats(app: HomeaiApp, session: SessionLike) -> None:
         conversation.remark(cost(state, talk, None if session.model is None else str(session.model.path)))
         if newest.newest_id is None or (chat.newest_id or 0) > newest.newest_id:
             newest = chat
-    app.desk.show(newest)
-    app.chat_screen.show_talk(newest.number)
+    wanted = app.desk.of_answer(answer_id) or newest
+    app.desk.show(wanted)
+    app.chat_screen.show_talk(wanted.number)
     app.redraw()
 
 

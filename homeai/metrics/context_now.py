@@ -31,7 +31,7 @@ def others_held(state: SessionState, answer: AnswerState) -> int:
 
 
 def context_now(state: SessionState, answer_ids: Sequence[int]) -> ContextNow | None:
-    """Return what the chat with these answers, in the order of asking, holds; None where it holds nothing."""
+    """Return what the chat with these answers, in the order of asking, holds; None where no chat holds anything."""
     for answer_id in reversed(answer_ids):
         answer = state.answers.get(answer_id)
         own = None if answer is None else context_used(answer)
@@ -40,4 +40,5 @@ def context_now(state: SessionState, answer_ids: Sequence[int]) -> ContextNow | 
         if not state.load.resident or answer.load != state.load.loaded:
             return None  # what it held went with the model that it ran on
         return ContextNow(own, max(0, state.context_held - own), answer.tokenised.context)
-    return None
+    size = state.load.loaded.ended.engine.context if state.load.loaded is not None and state.load.resident else None
+    return ContextNow(0, state.context_held, size) if state.context_held and size else None

@@ -73,6 +73,12 @@ def test_a_question_that_never_began_leaves_the_chat_what_it_held() -> None:
     assert context_now(fold_all(facts), [1, 2]) == ContextNow(1924, 0, 4096)
 
 
+def test_an_empty_chat_has_no_more_room_than_the_others_leave_it() -> None:
+    facts = [*ALONE, stories.submitted(20_000, 2)]
+    assert context_now(fold_all(ALONE), []) == ContextNow(0, 1924, 4096)
+    assert context_now(fold_all(facts), [2]) == ContextNow(0, 1924, 4096)
+
+
 def test_nothing_is_held_before_the_first_question_and_after_the_engine_is_gone() -> None:
     assert context_now(fold_all(stories.session_facts()), []) is None
     gone = EngineEnded(at_ns=ms(30_000), generation=1, fault=stories.DIED)
