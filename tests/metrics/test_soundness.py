@@ -117,7 +117,7 @@ def test_nothing_that_was_measured_promises_a_time_below_zero_or_one_that_falls(
     assert each is None or each > 0
     if (form := fit(found.steps)) is not None:
         lines = [form.step_ns(tokens) for tokens in (0, *counts)]
-        assert lines[0] >= 0
+        assert min(form.fixed_ns, form.per_token_ns, form.floor_ns) >= 0
         assert all(few <= many * (1 + 1e-9) for few, many in pairwise(lines))
 
 
