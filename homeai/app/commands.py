@@ -123,7 +123,7 @@ COMMANDS: tuple[Command, ...] = (
             "stops the answer, keeping what was read for the next question; else the load of a model", "chats:stop",
             available=asking, footer=lambda now: now.live or now.loading),
     Command("help", ("f1",), "help", "Help", "shows the keys, and what the words mean", "help_screen:turn_help",
-            available=lambda now: now.on_chat or now.on_help, footer=on_chat),
+            available=lambda now: _on_figures(now) or now.on_help, footer=on_chat),
     Command("quit", ("ctrl+q",), "quit", "Quit", "quits; twice, while answers are written",
             "chats:quit_if_sure", chosen="app:quit", available=lambda _now: True, footer=on_chat),
     Command("sessions", ("f2",), "sessions", "Sessions", "lists the recorded sessions, to go on with one",
@@ -190,7 +190,7 @@ COMMANDS: tuple[Command, ...] = (
             "replaying:step", available=_in_replay, footer=_in_replay),
     Command("replay_before", ("left",), "back", "Replay: back", "in a replay: goes back to the question",
             "replaying:answer_before", available=_in_replay, footer=_in_replay),
-    Command("replay_next", ("n",), "next question", "Replay: next question", "in a replay: goes to the next question",
+    Command("replay_next", ("n", "N"), "next question", "Replay: next question", "in a replay: goes to the next question",
             "replaying:next_answer", available=_in_replay, footer=_in_replay),
     Command("replay_faster", ("up",), "faster", "Replay: faster", "in a replay: plays faster",
             "replaying:faster", available=_in_replay, footer=_in_replay),
@@ -247,7 +247,7 @@ class Keys:
 
     def all_words(self, command_id: str) -> str:
         """All of them, `F8, Ctrl+PgDn`."""
-        return ", ".join(key_words(key) for key in self._keys[command_id])
+        return ", ".join(dict.fromkeys(key_words(key) for key in self._keys[command_id]))
 
     def _doubles(self) -> Iterator[UsageError]:
         owners: dict[str, str] = {}

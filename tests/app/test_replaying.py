@@ -143,7 +143,7 @@ async def test_jumps_show_just_what_was_there_by_then() -> None:
         await pilot.press("left", "left")
         await until(pilot, lambda: app.desk.current.answer_ids == [1] and "moonbow" not in screen_text(pilot))
         await until(pilot, lambda: screen_text(pilot).count("Explain to a child") == 1)
-        await pilot.press("n", "n", "n")
+        await pilot.press("n", "N", "n")  # as the line of keys writes it, too
         await until(pilot, lambda: replay.is_over and 3 in app.desk.current.ended)
         assert app.desk.current.ended[1] == view(replay.state, 1, 0)
         await until(pilot, lambda: "replay over" in screen_text(pilot))
