@@ -15,8 +15,7 @@ from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from homeai.app.files import write_dated
 from widgets.foreign import on_one_line
@@ -96,7 +95,7 @@ def osc52(text: str, environ: Mapping[str, str] = os.environ) -> str | None:
     return sequence
 
 
-def copy(app: HomeaiApp, text: str, what: str, *, else_: str = "", quietly: bool = False) -> None:
+def copy(app: HomeaiApp, text: str, what: str, *, else_: str = "", quietly: bool = False, suffix: str = ".md") -> None:
     """Copy a text and say what became of it; returns at once.
 
     Args:
@@ -105,15 +104,19 @@ def copy(app: HomeaiApp, text: str, what: str, *, else_: str = "", quietly: bool
         what: What it is, inside a sentence: `answer 2 of 3`.
         else_: What to do where the terminal did not take it.
         quietly: Say nothing and write no file: for the box's own cutting.
+        suffix: How the file ends that it goes into where there is no clipboard.
     """
     # What the box's own Ctrl+V puts in, wherever the system's clipboard is.
     app.keep_clipping(text)
+
+    async def begin() -> None:
+        await _copy(app, text, what, else_, quietly, suffix)
+
     # Not begun yet: the next copy may take its place before it could.
-    work: Callable[[], Any] = partial(_copy, app, text, what, else_, quietly)
-    app.run_worker(work, group="clipboard", exclusive=True)
+    app.run_worker(begin, group="clipboard", exclusive=True)
 
 
-async def _copy(app: HomeaiApp, text: str, what: str, else_: str, quietly: bool) -> None:
+async def _copy(app: HomeaiApp, text: str, what: str, else_: str, quietly: bool, suffix: str) -> None:
     for tool in tools():
         if await _hand_over(tool, text):
             if not quietly:
@@ -127,15 +130,15 @@ async def _copy(app: HomeaiApp, text: str, what: str, else_: str, quietly: bool)
             _say(app, f"Sent {what} to your terminal's clipboard. {else_}".rstrip())
     elif not quietly:
         why = "It is too long for this terminal's clipboard." if takes_osc52() else "This terminal has no clipboard."
-        save(app, text, what, why)
+        save(app, text, what, why, suffix)
 
 
-def save(app: HomeaiApp, text: str, what: str, why: str = "") -> None:
+def save(app: HomeaiApp, text: str, what: str, why: str = "", suffix: str = ".md") -> None:
     """Write a text into a file of its own, and say where."""
     from homeai.places import at_home, state_dir
 
     try:
-        path = write_dated(state_dir() / "copied", "copy", ".md", text)
+        path = write_dated(state_dir() / "copied", "copy", suffix, text)
     except OSError as error:
         reason = error.strerror or type(error).__name__
         app.notify(on_one_line(f"Could not save {what}: {reason}."), severity="warning", timeout=8, markup=False)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from textual.widgets import Input, TextArea
 
 from homeai.app import clipboard
+from homeai.app.languages import suffix_of
 
 if TYPE_CHECKING:
     from homeai.app.app import HomeaiApp
@@ -42,21 +43,26 @@ def save_answer(app: HomeaiApp, argument: str) -> None:
 def copy_code(app: HomeaiApp) -> None:
     """Copy the next code block of that answer; behind the last comes the first."""
     if (found := _next_code(app)) is not None:
-        text, what = found
-        clipboard.copy(app, text, what, else_="Not there? /code file saves it.")
+        text, what, suffix = found
+        clipboard.copy(app, text, what, else_="Not there? /code file saves it.", suffix=suffix)
 
 
 def save_code(app: HomeaiApp, argument: str) -> None:
     """The same into a file: `/code file`, the block that was copied last."""
     if _is_file(app, "code", argument) and (found := _next_code(app, step=0)) is not None:
-        clipboard.save(app, *found)
+        text, what, suffix = found
+        clipboard.save(app, text, what, suffix=suffix)
 
 
-def code_blocks(markdown: str) -> list[str]:
-    """The code blocks of a text without their fences, in order; one that has not ended yet counts."""
+def code_blocks(markdown: str) -> list[tuple[str, str]]:
+    """The code blocks of a text without their fences, in order, each with what stands behind its fence.
+
+    One that has not ended yet counts.
+    """
     from markdown_it import MarkdownIt
 
-    return [token.content for token in MarkdownIt().parse(markdown) if token.type in ("fence", "code_block")]
+    tokens = MarkdownIt().parse(markdown)
+    return [(token.content, token.info) for token in tokens if token.type in ("fence", "code_block")]
 
 
 def _is_file(app: HomeaiApp, word: str, argument: str) -> bool:
@@ -81,8 +87,8 @@ def _answer(app: HomeaiApp) -> tuple[int, str, str] | None:
     return answer_id, answer.answer_text, what if answer.ended is not None else f"{what} so far"
 
 
-def _next_code(app: HomeaiApp, step: int = 1) -> tuple[str, str] | None:
-    """The code block `step` behind the one copied last, and what to call it; says so where there is none."""
+def _next_code(app: HomeaiApp, step: int = 1) -> tuple[str, str, str] | None:
+    """The code block `step` behind the one copied last, what to call it, how its file ends; says so where none is."""
     if (found := _answer(app)) is None:
         return None
     answer_id, text, of_answer = found
@@ -94,4 +100,5 @@ def _next_code(app: HomeaiApp, step: int = 1) -> tuple[str, str] | None:
     at = (before + step) % len(blocks) if copied_id == answer_id else 0
     chat.copied_code = (answer_id, at)
     what = "the code block" if len(blocks) == 1 else f"code block {at + 1} of {len(blocks)}"
-    return blocks[at], what if answer_id == chat.newest_id else f"{what} of {of_answer}"
+    code, info = blocks[at]
+    return code, what if answer_id == chat.newest_id else f"{what} of {of_answer}", suffix_of(info)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -190,6 +191,22 @@ async def test_copy_and_code_can_save_a_file() -> None:
             await until(pilot, partial(says, pilot, what))
         await pilot.press(*"/copy", "space", "x", "enter")
         await until(pilot, lambda: "/copy file saves a file" in screen_text(pilot))
+
+
+@pytest.mark.parametrize(("info", "suffix"), [("python", ".py"), ("Bash", ".sh"), ("", ".txt"), ("../x", ".txt")])
+async def test_a_file_of_code_ends_as_its_language_does(
+    info: str, suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOMEAI_STATE_DIR", str(tmp_path))
+    app = StagedApp(*stories.session_facts())
+    async with app.run_test(size=(160, 36), notifications=True) as pilot:
+        await ready(pilot)
+        await answered(pilot, "one", f"Look:\n\n```{info}\nuno\n```\n")
+        app.chat_screen.prompt.show_text("/code file")
+        await pilot.press("enter")
+        await until(pilot, partial(says, pilot, "Saved the code block in"))
+    (file,) = (tmp_path / "copied").iterdir()
+    assert (file.suffix, file.read_text()) == (suffix, "uno\n")
 
 
 async def test_the_system_text_is_changed_and_told() -> None:

@@ -299,7 +299,10 @@ async def test_alt_k_goes_from_one_code_block_to_the_next_and_around() -> None:
 
 
 def test_code_that_has_not_ended_and_fences_inside_fences_are_code() -> None:
-    assert code_blocks("````md\n```\ninner\n```\n````\ntext `x`\n\n~~~\nopen") == ["```\ninner\n```\n", "open"]
+    assert code_blocks("````md\n```\ninner\n```\n````\ntext `x`\n\n~~~\nopen") == [
+        ("```\ninner\n```\n", "md"),
+        ("open", ""),
+    ]
 
 
 # --- the picture ------------------------------------------------------------------------------------------------------
