@@ -15,7 +15,8 @@ from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from homeai.app.files import write_dated
 from widgets.foreign import on_one_line
@@ -108,12 +109,9 @@ def copy(app: HomeaiApp, text: str, what: str, *, else_: str = "", quietly: bool
     """
     # What the box's own Ctrl+V puts in, wherever the system's clipboard is.
     app.keep_clipping(text)
-
-    async def begin() -> None:
-        await _copy(app, text, what, else_, quietly, suffix)
-
     # Not begun yet: the next copy may take its place before it could.
-    app.run_worker(begin, group="clipboard", exclusive=True)
+    work: Callable[[], Any] = partial(_copy, app, text, what, else_, quietly, suffix)
+    app.run_worker(work, group="clipboard", exclusive=True)
 
 
 async def _copy(app: HomeaiApp, text: str, what: str, else_: str, quietly: bool, suffix: str) -> None:
