@@ -30,7 +30,7 @@ print(*sorted(sys.modules))
 
 def modules_after(code: str) -> set[str]:
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True, timeout=180
     )
     return set(done.stdout.split())
 

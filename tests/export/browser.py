@@ -15,7 +15,7 @@ from time import monotonic
 from typing import Any
 
 NAMES = ("chromium-headless-shell", "chrome-headless-shell", "chromium", "chromium-browser", "google-chrome")
-PATIENCE_S = 60.0
+PATIENCE_S = 180.0
 
 
 def found() -> str | None:

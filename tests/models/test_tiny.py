@@ -55,7 +55,7 @@ def greedy(path: Path, prompt: str, count: int = 40) -> dict[str, Any]:
         [sys.executable, "-P", "-c", _GREEDY, os.fsencode(path).hex(), prompt.encode().hex(), str(count)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=180,
         check=False,
     )
     assert run.returncode == 0, run.stderr
