@@ -228,10 +228,19 @@ def _reused_line(prompt: PromptView | None, shape: _Shape) -> Content:
         return _reused(0, 0.0, "", shape)
     saved = ""
     if prompt.reused and prompt.saved_ns is not None:
-        saved = f"saved {units.span(prompt.saved_ns)}"
-        if len(saved) > SPAN:
-            saved = f"saved {round(prompt.saved_ns / 60e9)} min"
+        saved = f"saved {_in_few(prompt.saved_ns)}"
     return _reused(prompt.reused, prompt.reused / prompt.prompt if prompt.prompt else 0.0, saved, shape)
+
+
+def _in_few(span_ns: int) -> str:
+    """A span as far as it has room beside its word: `4.59 s`, `38 ms`, `4.6 ms`, `2 min`."""
+    words = units.span(span_ns)
+    if len(words) <= SPAN - len("saved "):
+        return words
+    in_ms = span_ns / 1e6
+    if in_ms < 1000:
+        return f"{in_ms:.1f} ms" if in_ms < 9.95 else f"{in_ms:.0f} ms"
+    return f"{in_ms / 60_000:.0f} min" if in_ms < 99.5 * 60_000 else f"{in_ms / 3_600_000:.1f} h"
 
 
 @lru_cache(maxsize=8)

@@ -199,7 +199,7 @@ def _targets(answer: AnswerState, targets: Targets, width: int) -> Iterator[Cont
             f" Here {units.rate(rate)}: {'comfortable' if rate >= targets.reading_tps else 'slower than people read'}."
         )
     if rate is not None and targets.gap_ms is not None:
-        flowing = f" Here {units.rate(rate)}: {'it flows' if rate * targets.gap_ms >= 1000 else 'word by word'}."
+        flowing = f" Here {units.rate(rate)}: {'it flows' if rate * targets.gap_ms >= 1000 else 'it does not flow'}."
     for words, here in (
         (targets.first_token_words, first),
         (targets.reading_words, reading),

@@ -233,7 +233,7 @@ def _model(answer: AnswerState, reason: str) -> tuple[Figure, ...]:
 
 _ENGINE: tuple[tuple[str, str, FigureUnit, str], ...] = (
     ("layers_offloaded", "layers on a GPU", "count", "Layers that run on a GPU, by the engine's report."),
-    ("layers_total", "layers in all", "count", "The model's blocks, and the output."),
+    ("layers_total", "layers in all", "count", "The model's blocks, and the output as one more."),
     ("threads", "threads, writing", "count", "Processor threads that write."),
     ("threads_batch", "threads, reading", "count", "Processor threads that read the prompt."),
     ("batch", "batch", "tokens", "At most so many tokens are given to the engine at once."),
@@ -266,9 +266,12 @@ def _engine_value(engine: EngineFacts | None, name: str) -> int | str | None:
     return value if isinstance(value, int | str) else None
 
 
+_BLOCKS = "The model's blocks on it, without the output, which all layers count as one more."
+
+
 def _device(index: int, device: Placement, reason: str) -> list[Figure]:
     path = f"engine.devices.{index}"
-    figures = [_known(f"{path}.layers", f"{device.name}: layers", device.layers, "count", "Layers on it.", reason)]
+    figures = [_known(f"{path}.layers", f"{device.name}: layers", device.layers, "count", _BLOCKS, reason)]
     for name, label, words in (
         ("model_bytes", "weights in memory", "What the model's numbers take there."),
         ("kv_bytes", "cache in memory", "What the context's cache takes there."),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -79,6 +81,30 @@ def texts(lines: list[Content]) -> list[str]:
 
 
 # --- the phase table --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("saved_ns", "words"),
+    [
+        (0, "0 ms"),
+        (400_000, "0.4 ms"),
+        (4_590_000, "4.6 ms"),
+        (9_960_000, "10 ms"),
+        (66_100_000, "66 ms"),
+        (890_000_000, "890 ms"),
+        (74_200_000_000, "74.2 s"),
+        (104_000_000_000, "2 min"),
+        (6_000_000_000_000, "1.7 h"),
+    ],
+)
+def test_what_reuse_saved_has_room_and_is_never_nothing(saved_ns: int, words: str) -> None:
+    """As it was tried: some ten milliseconds were called `saved 0 min`."""
+    view = answer_of(stories.whole_session())
+    assert view.prompt is not None
+    view = replace(view, prompt=replace(view.prompt, saved_ns=saved_ns))
+    line = next(line for line in texts(phase_lines(view, 66)) if line.startswith("reused"))
+    assert line.endswith(f" saved {words}")
+    assert len(line) <= 66
 
 
 def test_the_phases_of_a_finished_answer_stand_in_columns() -> None:
