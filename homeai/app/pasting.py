@@ -1,7 +1,12 @@
-"""Pasted text as it is: Textual takes an escape sequence within it for keys, which then come before the rest."""
+"""What the terminal sends, where Textual would take it for something else.
+
+Pasted text stays as it is: Textual takes an escape sequence within it for keys, which then come before the rest. And
+what was typed before the screen was there has a line end where Enter was pressed, which later is Ctrl+J.
+"""
 
 from __future__ import annotations
 
+import select
 import sys
 from collections.abc import Iterable
 
@@ -16,10 +21,12 @@ _DRIVERS = ("linux_driver", "win32")
 
 
 class PasteParser(XTermParser):
-    """Takes what lies between the marks of a paste as text, whatever is in it."""
+    """Takes what lies between the marks of a paste as text, whatever is in it, and Enter as Enter."""
 
     def __init__(self, debug: bool = False) -> None:
         super().__init__(debug)
+        self._is_ahead = has_input()
+        """Whether what comes first was typed before the terminal handed keys over as they are."""
         self._before = ""
         """The last characters outside a paste: a mark may come in two pieces."""
         self._pasted: str | None = None
@@ -27,6 +34,8 @@ class PasteParser(XTermParser):
 
     def feed(self, data: str) -> Iterable[Message]:
         """Take what the terminal sent, and return what it means."""
+        if self._is_ahead:
+            self._is_ahead, data = False, with_enter(data)
         if not data:
             yield from super().feed(data)  # the end of the input
         while data:
@@ -52,6 +61,20 @@ class PasteParser(XTermParser):
         heard = at + len(START) - len(self._before)
         self._before, self._pasted = "", ""
         return data[heard:], data[:heard]
+
+
+def has_input() -> bool:
+    """Whether something was typed that nobody has read; False where that cannot be known."""
+    try:
+        return sys.stdin.isatty() and bool(select.select([sys.stdin.fileno()], [], [], 0)[0])
+    except (OSError, ValueError, AttributeError):
+        return False
+
+
+def with_enter(typed: str) -> str:
+    """What was typed ahead: the first line is asked; what follows stays in the box, as beside any answer under way."""
+    first, end, rest = typed.lstrip("\n").partition("\n")
+    return f"{first}\r{rest.rstrip(chr(10))}" if end else first
 
 
 def install() -> None:

@@ -184,11 +184,11 @@ def _unused(engine: EngineFacts, ready: EngineReady | None, known: Sequence[Gpu]
     kind: Kind = "alarm" if engine.gpu_asked or known else "explanation"
     there = f"This machine has a GPU ({known[0].title}), but " if known else ""
     if ready is None or not ready.gpu_offload:
-        text = "this build of llama.cpp has no GPU support; the model runs on the CPU."
+        text = f"this build of llama.cpp has no GPU support; the model runs on the CPU{_ignored(engine)}."
         help = _SETUP if known else f"With a GPU: {_SETUP}"
         return Finding("cpu_only_build", kind, _sentence(there + text), help)
     if not any(device.type in ("gpu", "igpu") for device in ready.devices):
-        text = "llama.cpp sees no GPU; the model runs on the CPU."
+        text = f"llama.cpp sees no GPU; the model runs on the CPU{_ignored(engine)}."
         help = "Check the driver: homeai doctor says more."
         if (visible is not None and not visible.strip(" ,")) or visible == "-1":
             help = "CUDA_VISIBLE_DEVICES is set to nothing, which hides every NVIDIA GPU: unset it."
@@ -201,6 +201,12 @@ def _unused(engine: EngineFacts, ready: EngineReady | None, known: Sequence[Gpu]
         "A GPU is there, but llama.cpp put no layer on it; the model runs on the CPU.",
         "The engine's log says why; the model may not fit: homeai doctor says more.",
     )
+
+
+def _ignored(engine: EngineFacts) -> str:
+    """That a number of layers was asked for in vain; empty where none was."""
+    asked = engine.gpu_layers_asked
+    return f", and gpu_layers {asked} is ignored" if engine.gpu_asked and asked is not None and asked > 0 else ""
 
 
 def _partly(engine: EngineFacts, blocks: int | None) -> Iterator[Finding]:

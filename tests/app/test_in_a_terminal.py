@@ -17,6 +17,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from homeai.events import Submitted
+from homeai.journal.reader import read
 from tests.models.tiny import write_chat_model
 from tests.stopwatch import Stopwatch
 from tests.tmux import Tmux, needs_tmux
@@ -141,6 +143,24 @@ def test_a_question_an_answer_and_goodbye(terminal: Terminal) -> None:
     assert terminal.wait() == 0
     terminal.assert_restored()
     assert_gone(workers)
+
+
+def test_two_questions_typed_before_the_screen_is_there_stay_two(terminal: Terminal, environ: dict[str, str]) -> None:
+    terminal.type("say=First.\rsay=Second.\r")
+    terminal.wait_for("finished")
+    terminal.type("\r")
+    terminal.wait_for("Second.")
+    watch = Stopwatch()
+    while len(asked := prompts(Path(environ["HOMEAI_DATA_DIR"]))) < 2:
+        assert watch.seconds < 30, asked
+        terminal.read_for(0.05)
+    assert asked == ["say=First.", "say=Second."]
+    terminal.type("\x11")
+
+
+def prompts(folder: Path) -> list[str]:
+    """What was asked, as it was recorded."""
+    return [fact.prompt for path in folder.rglob("*.jsonl") for fact in read(path) if isinstance(fact, Submitted)]
 
 
 def test_an_escape_sequence_in_a_paste_is_no_key_and_asked_of_no_model(terminal: Terminal) -> None:

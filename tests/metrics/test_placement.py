@@ -74,6 +74,15 @@ def test_a_build_without_gpu_support_is_an_alarm_where_a_gpu_was_asked_for_or_is
     assert ("Fake RTX 4090" in finding.message) == bool(known)
 
 
+@pytest.mark.parametrize("offload", [True, False])
+@pytest.mark.parametrize(("layers", "asked", "said"), [(5, True, True), (5, False, False), (-1, True, False)])
+def test_layers_that_were_asked_for_in_vain_are_said_to_be_ignored(
+    layers: int, asked: bool, said: bool, offload: bool
+) -> None:
+    (finding,) = findings(load(ALL_ON_CPU, gpu_asked=asked, gpu_layers_asked=layers), ready(CPU, gpu_offload=offload))
+    assert finding.message.endswith("on the CPU, and gpu_layers 5 is ignored." if said else "on the CPU.")
+
+
 @pytest.mark.parametrize(
     ("visible", "words"),
     [
