@@ -240,6 +240,8 @@ def headline(view: AnswerView, width: int, *, short: bool = False) -> Content:
 def closing(view: AnswerView) -> Content:
     """Below a finished answer: its figures in one line, and how it ended if not in the ordinary way."""
     words = [] if view.finish_reason == "stop" else [ending(view)]
+    if view.finish_reason == "stop" and view.tokens == 1 and view.first_text_ns is None:
+        words.append("the model ended it without a word")
     if view.ttft_ns is not None:
         words.append(f"first token after {units.span(view.ttft_ns)}")
     if view.decode_tps is not None:

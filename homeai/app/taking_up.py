@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from homeai.app.app import HomeaiApp
     from homeai.app.bridge import SessionLike
     from homeai.app.desk import OpenChat
+    from homeai.events import Sampler
 
 
 def show_chats(app: HomeaiApp, session: SessionLike, answer_id: int | None = None) -> None:
@@ -37,6 +38,9 @@ def show_chats(app: HomeaiApp, session: SessionLike, answer_id: int | None = Non
         _show(app, chat, talk, state)
         conversation = app.chat_screen.talk(chat.number)
         conversation.remark(cost(state, talk, None if session.model is None else str(session.model.path)))
+        if kept := kept_settings(chat.sampler, app.desk.sampler):
+            key = app.keys.words("chat_settings")
+            conversation.remark(f"{kept}{f' {key} changes that.' if key else ''}")
         if newest.newest_id is None or (chat.newest_id or 0) > newest.newest_id:
             newest = chat
     wanted = app.desk.of_answer(answer_id) or newest
@@ -61,6 +65,16 @@ def _show(app: HomeaiApp, chat: OpenChat, talk: Talk, state: SessionState) -> No
         conversation.end(closing(chat.ended[answer_id]))
         if answer.ended is not None and answer.ended.fault is not None:
             conversation.remark(f"{answer.ended.fault.message} {answer.ended.fault.help}".strip(), of_answer=True)
+
+
+def kept_settings(own: Sampler, usual: Sampler) -> str:
+    """Which settings a chat keeps that new chats do not have, in a sentence; empty where there are none."""
+    if own == usual:
+        return ""
+    from homeai.app.chat_settings_screen import FIELDS
+
+    told = [f"{field.label} {field.show(own)}" for field in FIELDS if field.show(own) != field.show(usual)]
+    return f"This chat goes on with its own settings: {', '.join(told)}." if told else ""
 
 
 def cost(state: SessionState, talk: Talk, model_path: str | None) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from homeai.events import FinishReason
-from homeai.explain.explanation import NOTABLE_SHARE, Explanation, causes_named
+from homeai.explain.explanation import NOTABLE_SHARE, Explanation, causes_named, mostly_shared
 from homeai.explain.finding import Finding
 from homeai.metrics.phases import PhaseName, current_phase
 from homeai.metrics.quantities import decode_tps, prefill_tps, ttft
@@ -133,6 +133,8 @@ def _stream(answer: AnswerState, explanation: Explanation) -> tuple[str, str, tu
     wrote = f"{'Written' if answer.ended is not None else 'Writing'} at {rate(per_second)}"
     if first is not None:
         return f"{wrote}: {first.brief}.", f"{wrote}: {first.briefest}.", (first.brief, first.briefest)
+    if mostly_shared(answer):
+        return f"{wrote}, together with another answer.", f"{wrote}.", ("written beside another answer",)
     return f"{wrote}, a pass over the model for each.", f"{wrote}.", ("written one by one",)
 
 

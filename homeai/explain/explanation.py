@@ -8,9 +8,10 @@ from homeai.events import FinishReason
 from homeai.explain.context import AnswerContext
 from homeai.explain.finding import Finding, Subject, Term
 from homeai.explain.rules import found, rules
+from homeai.metrics.gaps import recent_gaps_shared
 from homeai.metrics.phases import WAIT_PHASES, does_not_fit, is_interrupted
 from homeai.metrics.quantities import decode_tps, prefill_tps
-from homeai.metrics.state import SessionState
+from homeai.metrics.state import AnswerState, SessionState
 from homeai.units import count, rate, size, span
 
 NOTABLE_SHARE = 0.2
@@ -126,7 +127,15 @@ def _wrote(context: AnswerContext, stream: tuple[Finding, ...]) -> str:
     first = next((each for each in stream if (each.cost_ns or 0) >= NOTABLE_SHARE * took_ns), None)
     if first is not None:
         return f"{wrote}: {first.brief}"
+    if mostly_shared(context.answer):
+        return f"{wrote}, together with another answer"
     return f"{wrote}, a pass over the whole model for each"
+
+
+def mostly_shared(answer: AnswerState) -> bool:
+    """Return whether most steps of the stream also served another answer; how much that took may not be known."""
+    shared = recent_gaps_shared(answer.tokens, answer.tokens.count)
+    return sum(shared) > len(shared) / 2
 
 
 def _no_contradiction(context: AnswerContext) -> str:

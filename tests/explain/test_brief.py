@@ -43,6 +43,17 @@ def test_a_finished_answer_in_three_sentences_and_in_one_line() -> None:
     assert (found.alarm, found.help) == ("", "")
 
 
+def test_a_stream_whose_steps_are_all_shared_names_the_other_answer_also_where_nobody_knows_what_it_took() -> None:
+    """As it was tried: at 0.108 tok/s beside a long prompt it was `a pass over the model for each`."""
+    facts = [*stories.session_facts(), *stories.prompt_facts(), stories.tokens(0, [3314, 12_000, 21_000, 30_000])]
+    alone, shared = facts, [*facts[:-1], stories.tokens(0, [3314]), stories.tokens(1, [12_000, 21_000], shared=True)]
+    assert told(alone).stream.endswith("tok/s, a pass over the model for each.")
+    assert told(shared).stream.endswith("tok/s, together with another answer.")
+    assert told(shared).short.endswith("written beside another answer")
+    state = fold_all(shared)
+    assert explain(state, 1).headline.endswith("tok/s, together with another answer.")
+
+
 def test_while_it_is_written_it_says_so() -> None:
     facts = [fact for fact in stories.whole_session() if fact.__class__.__name__ != "Ended"]
     assert told(facts).stream.startswith("Writing at 14.8 tok/s")

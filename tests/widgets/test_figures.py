@@ -238,6 +238,13 @@ def test_the_line_below_an_answer_says_when_it_was_cut(reason: FinishReason, wor
     assert closing(answer_of([*written, stories.ended(11424.7, reason)])).plain.startswith(f"{words} · first token")
 
 
+def test_an_answer_without_a_word_says_so() -> None:
+    """As it was tried: an empty answer showed nothing, and no word why."""
+    empty = [*stories.session_facts(), *stories.prompt_facts(), stories.tokens(0, [3314]), stories.ended(3315)]
+    assert closing(answer_of(empty)).plain.startswith("the model ended it without a word · first token after")
+    assert "without a word" not in closing(answer_of(stories.whole_session())).plain
+
+
 def named(name: str) -> ModelFacts:
     return ModelFacts(name=name, path="", size_bytes=98_362_432, quant="Q4_1")
 
