@@ -77,7 +77,9 @@ def settings() -> Check:
         sentence = f"{first}{'' if not others or first.endswith(('.', '?')) else '.'}"
         return Check("settings", "fail", f"The settings do not hold: {sentence}{others}", fix)
     if found.warnings:
-        return Check("settings", "warn", " ".join(found.warnings), "homeai config")
+        set_in_shell = _VARIABLE.search(" ".join(found.warnings))
+        fix = "homeai config" if set_in_shell is None else _unset(set_in_shell[0])
+        return Check("settings", "warn", " ".join(found.warnings), fix)
     where = at_home(config_file())
     return Check("settings", "ok", f"Settings: {where}" + ("" if config_file().exists() else " (not there: defaults)"))
 

@@ -118,6 +118,14 @@ def test_in_an_environment_without_pip_the_command_is_one_that_works(
     assert check.fix == fix
 
 
+def test_a_variable_that_means_nothing_is_unset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOMEAI_CONFIG_DIR", str(tmp_path))
+    monkeypatch.setenv("HOMEAI_NONSENSE", "1")
+    check = checks.settings()
+    assert (check.status, check.fix) == ("warn", checks._unset("HOMEAI_NONSENSE"))
+    assert check.message.startswith("HOMEAI_NONSENSE is no setting and was ignored.")
+
+
 def test_memory() -> None:
     assert checks.memory(8e9, 4e9, False).status == "ok"
     assert checks.memory(8e9, 5e8, True).status == "warn"
