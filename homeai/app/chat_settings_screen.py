@@ -287,19 +287,18 @@ class ChatSettingsScreen(ModalScreen[None]):
 
     def on_descendant_focus(self, event: DescendantFocus) -> None:
         """Mark the line that the keys go to."""
-        if self.is_attached:
-            self._mark(event.widget, "▸ ")
-            self.query_one("#settings-keys", Static).update(self._key_line())
+        self._mark(event.widget, "▸ ")
+        for keys in self.query("#settings-keys").results(Static):
+            keys.update(self._key_line())
 
     def on_descendant_blur(self, event: DescendantBlur) -> None:
         """Take the mark away."""
-        if self.is_attached:
-            self._mark(event.widget, "  ")
+        self._mark(event.widget, "  ")
 
     def _mark(self, widget: Widget, sign: str) -> None:
         row = widget.parent
-        if isinstance(row, Horizontal):
-            label = row.query_one(".label", Static)
+        # Nothing where the form is taken down already.
+        for label in row.query(".label").results(Static) if isinstance(row, Horizontal) else ():
             label.update(sign + str(label.content)[2:])
 
 

@@ -108,8 +108,8 @@ class ListScreen(ModalScreen[None]):
 
     @property
     def _width(self) -> int:
-        """Cells that its lines have; 0 before the first layout."""
-        return self._part("title").content_size.width
+        """Cells that its lines have; 0 before the first layout, and where its parts are taken down already."""
+        return next((lines.content_size.width for lines in self.query(f"#{self.COMMAND}-title")), 0)
 
     def _part(self, name: str) -> Lines:
         return self.query_one(f"#{self.COMMAND}-{name}", Lines)

@@ -74,7 +74,7 @@ class LivePage(Screen[None]):
         self.call_after_refresh(self._follow_if_there)
 
     def _follow_if_there(self) -> None:
-        if self.is_attached:  # its key may have been pressed again meanwhile
+        if self.is_attached and self.query(".page-keys"):  # its key may have been pressed again meanwhile
             self.follow()
 
     def _follow_on_time(self) -> None:

@@ -86,11 +86,10 @@ class MeasureScreen(ModalScreen[None]):
         return isinstance(outcome, Found) and not outcome.kept
 
     def _draw(self) -> None:
-        if not self.is_attached:
-            return
-        lines = self.query_one("#measure-lines", Lines)
-        width = lines.content_size.width
-        if width > 0:
+        # None where it is taken down already.
+        lines = next(iter(self.query("#measure-lines").results(Lines)), None)
+        width = 0 if lines is None else lines.content_size.width
+        if lines is not None and width > 0:
             title = Content.styled("Measure this machine", f"{STRONG} {ACCENT}")
             lines.show([title, Content(""), *self._lines(width), Content(""), self._keys()])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from pathlib import Path
 from typing import Any
@@ -267,6 +268,27 @@ async def test_a_key_pressed_again_before_its_screen_is_there_is_no_harm(key: st
         await until(pilot, lambda: app.screen is app.chat_screen)
         await pilot.press(key)
         await until(pilot, lambda: app.screen is not app.chat_screen)
+    app.close_session()
+
+
+async def test_pages_opened_and_closed_faster_than_they_are_built_are_no_harm(tmp_path: Path) -> None:
+    app = StagedApp(
+        *stories.session_facts(),
+        records=Records("full", lambda progress: Library(tmp_path, tmp_path, progress=progress), no_session),
+        shelf=lambda: Shelf((tmp_path,), tmp_path, {}, tmp_path),
+    )
+    async with app.run_test(size=SIZE) as pilot:
+        await ready(pilot)
+        await answered(pilot, "one")
+        for _ in range(5):
+            for key in ("f2", "f10", "f3", "f4", "f1", "f5", "f6", "f2", "f3"):
+                app.simulate_key(key)
+                app.simulate_key(key)
+            await asyncio.sleep(0.2)
+        while app.screen is not app.chat_screen:
+            app.simulate_key("escape")
+            await asyncio.sleep(0.1)
+        await answered(pilot, "two")
     app.close_session()
 
 
