@@ -14,6 +14,7 @@ from textual.binding import Binding, BindingsMap
 from textual.command import CommandPalette
 from textual.geometry import Size
 from textual.screen import Screen
+from textual.widgets import OptionList
 
 from homeai.app import asking, clipboard, commands, pasting, slash
 from homeai.app.bridge import Inbox, OpenSession, OpenWith, SessionLike, SessionOpened, SessionRefused, pressed_at
@@ -366,12 +367,21 @@ class HomeaiApp(App[int]):
         """Take keys only where there is room for what they act on: Textual's lists fail at a page of no lines."""
         if isinstance(event, events.Key) and not _has_room(self.size) and event.key not in self.keys.of("quit"):
             return
+        if isinstance(event, events.Key) and event.key in ("pageup", "pagedown") and self._has_list_without_rows:
+            return
         if isinstance(event, events.Resize) and not _has_room(event.size):
             while isinstance(self.screen, CommandPalette):
                 self.pop_screen()
         if self.replaying is not None and isinstance(event, events.Key):
             self.replaying.take_key(event)
         await super().on_event(event)
+
+    @property
+    def _has_list_without_rows(self) -> bool:
+        """Whether the list of commands has no room in this window: Textual then knows no row to go a page from."""
+        if not isinstance(self.screen, CommandPalette):
+            return False
+        return any(not each.scrollable_content_region for each in self.screen.query(OptionList))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Leave keys to others where our commands mean nothing: pages of help, Ctrl+Z (undo) where no shell waits."""

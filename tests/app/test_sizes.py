@@ -89,3 +89,15 @@ async def test_a_narrow_window_ends_nothing_whatever_lies_over_the_chat(over: st
             await pilot.press("down", "pagedown")
             screen_text(pilot)
             assert app.crash is None, (width, app.crash)
+
+
+@pytest.mark.parametrize("size", [(10, 3), (20, 6), (40, 8), (40, 10), (80, 24)])
+async def test_the_list_of_commands_can_be_turned_in_any_window(size: tuple[int, int]) -> None:
+    app = StagedApp(*session_facts())
+    async with app.run_test(size=(120, 36)) as pilot:
+        await ready(pilot)
+        await pilot.press("ctrl+p", "down", "down", "down")
+        for smaller in (size, (20, 5), size):
+            await pilot.resize_terminal(*smaller)
+            await pilot.press("pageup", "pagedown", "down")
+        assert app.crash is None
