@@ -107,6 +107,8 @@ def _waits(answer: AnswerState) -> tuple[str, ...]:
         return _NOTHING
     new = counted(tokenised.prompt - tokenised.reused, "new token")
     # How long that takes stands beside it, where it goes down as the prompt is read: two figures would contradict.
+    if answer.prefill is not None and answer.prefill.shared:
+        return f"You wait for {new} to be read, beside another answer.", f"{new} to read."
     return f"You wait for {new} to be read.", f"{new} to read."
 
 

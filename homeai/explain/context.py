@@ -207,6 +207,14 @@ class AnswerContext:
         """From the first token to the last; None for fewer than two."""
         return self.span_ns("decode") if self.answer.tokens.count > 1 else None
 
+    @property
+    def written_ns(self) -> int | None:
+        """The same, of an answer that is still being written so far."""
+        tokens = self.answer.tokens
+        if self.decode_ns is not None or tokens.count < 2 or tokens.first_at_ns is None or tokens.last_at_ns is None:
+            return self.decode_ns
+        return tokens.last_at_ns - tokens.first_at_ns
+
     @cached_property
     def steps(self) -> int:
         """Tokens after the first."""

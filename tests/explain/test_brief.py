@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from homeai.events import AnyFact, EngineFacts, Expected, Fault, Prefilled, Queued, Submitted, Tokenised, Tokens
 from homeai.explain import explain
@@ -54,6 +55,17 @@ def test_a_stream_whose_steps_are_all_shared_names_the_other_answer_also_where_n
     assert explain(state, 1).headline.endswith("tok/s, together with another answer.")
 
 
+def test_another_answer_is_named_while_it_slows_the_stream() -> None:
+    """As it was tried: 0.7 tok/s beside a long prompt, and nothing of it was said before the end."""
+    alone = [3314 + 117.0 * n for n in range(17)]
+    beside = stories.tokens(17, [alone[-1] + 930 * n for n in range(1, 6)], shared=True)
+    found = told([*stories.session_facts(), *stories.prompt_facts(), stories.tokens(0, alone), beside])
+    # Five steps, each longer by 813 ms.
+    assert found.alarm == "Another answer ran beside it, about 4.07 s."
+    assert found.stream == "Writing at 3.22 tok/s: another answer ran beside it."
+    assert "ask one thing at a time" in found.help
+
+
 def test_while_it_is_written_it_says_so() -> None:
     facts = [fact for fact in stories.whole_session() if fact.__class__.__name__ != "Ended"]
     assert told(facts).stream.startswith("Writing at 14.8 tok/s")
@@ -67,6 +79,14 @@ def test_the_wait_is_told_before_it_is_over_and_how_long_it_will_take_is_left_to
         assert found.wait_short == "604 new tokens to read."
         assert (found.short, found.shorter) == ("you wait for 604 new tokens to be read", ("604 new tokens to read",))
         assert found.stream == found.contrast == ""
+
+
+def test_a_prompt_that_is_read_beside_another_answer_says_so() -> None:
+    chunk = stories.prompt_facts()[5]
+    assert isinstance(chunk, Prefilled)
+    found = told([*WAITING, replace(chunk, shared=True)])
+    assert found.wait == "You wait for 604 new tokens to be read, beside another answer."
+    assert told([*WAITING, chunk]).wait == "You wait for 604 new tokens to be read."
 
 
 @pytest.mark.parametrize(

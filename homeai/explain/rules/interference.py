@@ -17,12 +17,14 @@ FEWEST_ALONE = 8
 
 
 def _find(context: AnswerContext) -> Finding | None:
-    took_ns, tokens = context.decode_ns, context.answer.tokens
+    # What the engine did for others is known while it is done; what limits the stream is not.
+    took_ns, tokens = context.written_ns, context.answer.tokens
     if not took_ns:
         return None
     others_ns = tokens.decode_parts.wait_other_ns
     slowed, alone_ns = _slowed(context)
-    cost_ns = min(max(others_ns, slowed), left_ns(context, "interference"))
+    left = max(0, took_ns - context.halted_ns) if context.decode_ns is None else left_ns(context, "interference")
+    cost_ns = min(max(others_ns, slowed), left)
     if cost_ns < max(LEAST_NS, NOTABLE * took_ns):
         return None
     shared = sum(recent_gaps_shared(tokens, tokens.count))
