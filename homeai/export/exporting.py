@@ -20,7 +20,6 @@ from homeai.metrics.state import AnswerState, SessionState
 from homeai.metrics.title import title_of
 from homeai.targets import USUAL_TARGETS, Targets
 
-
 USUAL = "html"
 """The format where none is named: what everybody can look at."""
 

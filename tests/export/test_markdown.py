@@ -75,7 +75,10 @@ def test_the_figures_stand_in_tables(tmp_path: Path) -> None:
     assert html.count("<table>") == 3
 
 
-@pytest.mark.parametrize(("story", "words"), [("stopped", "stopped"), ("died", "failed"), ("unfinished", "interrupted")])
+HOW_IT_ENDED = {"stopped": "stopped", "died": "failed", "unfinished": "interrupted"}
+
+
+@pytest.mark.parametrize(("story", "words"), HOW_IT_ENDED.items())
 def test_how_an_answer_ended_is_told(tmp_path: Path, story: str, words: str) -> None:
     written = b"".join(export(kept(tmp_path, stories_told()[story]), "md")).decode()
     assert f"## Answer 1 · {words} · " in written
