@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from homeai.events import FinishReason
-from homeai.explain.explanation import NOTABLE_SHARE, Explanation, causes_named, mostly_shared
+from homeai.explain.explanation import NOTABLE_SHARE, Explanation, causes_named, how_much, mostly_shared
 from homeai.explain.finding import Finding
 from homeai.metrics.phases import PhaseName, current_phase
 from homeai.metrics.quantities import decode_tps, prefill_tps, ttft
@@ -118,7 +118,8 @@ def _waited(explanation: Explanation, ttft_ns: int) -> tuple[str, ...]:
         return "There was hardly any wait.", "Hardly any wait."
     if not named:
         return f"Waited {span(ttft_ns)}; no one cause stands out.", f"Waited {span(ttft_ns)}."
-    return f"Waited for {' and '.join(each.brief for each in named)}.", f"Waited for {named[0].briefest}."
+    waited = " ".join(filter(None, ("Waited", how_much(named, ttft_ns), "for")))
+    return f"{waited} {' and '.join(each.brief for each in named)}.", f"{waited} {named[0].briefest}."
 
 
 # --- the stream -------------------------------------------------------------------------------------------------------

@@ -107,9 +107,14 @@ def _waited(context: AnswerContext, wait: tuple[Finding, ...]) -> str:
     waited = f"waited {span(waited_ns)}"
     if not named:
         return f"{waited}{end}"
+    mostly = how_much(named, waited_ns)
+    return f"{waited}{f', {mostly}' if mostly else ''} for {' and '.join(each.brief for each in named)}{end}"
+
+
+def how_much(named: list[Finding], waited_ns: int) -> str:
+    """How much of a wait these causes explain, in a word: nothing for all of it, `mostly`, `partly`."""
     share = sum(each.cost_ns or 0 for each in named) / waited_ns
-    mostly = "" if share >= 0.9 else ", mostly" if share >= 0.5 else ", partly"
-    return f"{waited}{mostly} for {' and '.join(each.brief for each in named)}{end}"
+    return "" if share >= 0.9 else "mostly" if share >= 0.5 else "partly"
 
 
 def causes_named(wait: tuple[Finding, ...], waited_ns: int) -> list[Finding]:

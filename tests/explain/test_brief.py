@@ -187,4 +187,6 @@ def test_a_wait_is_not_blamed_on_what_is_next_to_nothing_of_it() -> None:
     soon = session(prompt=20, prefill_ms=1, wait_ms=30)
     assert brief(soon.answers[ID], explain(soon, ID)).wait == "There was hardly any wait."
     reading = session(prompt=20, prefill_ms=100, wait_ms=200)
-    assert brief(reading.answers[ID], explain(reading, ID)).wait == "Waited for reading 20 new tokens."
+    assert brief(reading.answers[ID], explain(reading, ID)).wait == "Waited partly for reading 20 new tokens."
+    mostly = session(prompt=20, prefill_ms=300, wait_ms=200)
+    assert brief(mostly.answers[ID], explain(mostly, ID)).wait == "Waited mostly for reading 20 new tokens."
