@@ -249,14 +249,19 @@ def test_another_default_gives_way_to_what_was_chosen(tmp_path: Path) -> None:
     assert (chosen.value("sequences"), chosen.origin("sequences")) == (2, "--sequences")
 
 
+def with_every_page(folder: Path) -> StagedApp:
+    """An app in which each key of a page opens it."""
+    return StagedApp(
+        *stories.session_facts(),
+        records=Records("full", lambda progress: Library(folder, folder, progress=progress), no_session),
+        shelf=lambda: Shelf((folder,), folder, {}, folder),
+    )
+
+
 @pytest.mark.parametrize("times", [2, 3])
 @pytest.mark.parametrize("key", ["f1", "f2", "f3", "f4", "f5", "f6", "f10"])
 async def test_a_key_pressed_again_before_its_screen_is_there_is_no_harm(key: str, times: int, tmp_path: Path) -> None:
-    app = StagedApp(
-        *stories.session_facts(),
-        records=Records("full", lambda progress: Library(tmp_path, tmp_path, progress=progress), no_session),
-        shelf=lambda: Shelf((tmp_path,), tmp_path, {}, tmp_path),
-    )
+    app = with_every_page(tmp_path)
     async with app.run_test(size=SIZE) as pilot:
         await ready(pilot)
         await answered(pilot, "one")
@@ -272,11 +277,7 @@ async def test_a_key_pressed_again_before_its_screen_is_there_is_no_harm(key: st
 
 
 async def test_pages_opened_and_closed_faster_than_they_are_built_are_no_harm(tmp_path: Path) -> None:
-    app = StagedApp(
-        *stories.session_facts(),
-        records=Records("full", lambda progress: Library(tmp_path, tmp_path, progress=progress), no_session),
-        shelf=lambda: Shelf((tmp_path,), tmp_path, {}, tmp_path),
-    )
+    app = with_every_page(tmp_path)
     async with app.run_test(size=SIZE) as pilot:
         await ready(pilot)
         await answered(pilot, "one")
