@@ -33,6 +33,14 @@ SIZE = (120, 36)
 DONE = "compared with this from now on"
 
 
+def measured_earlier(folder: Path) -> tuple[Path, tuned.Place]:
+    """Keep a measurement of the model from before; its file, and its place there."""
+    model, file = folder / "tiny.gguf", folder / "state" / tuned.FILE_NAME
+    place = load({"backend": "tests.engine.scripted"}).measured_place(model, model.stat().st_size)
+    tuned.write_ceilings(file, place, Ceilings(measured_at="2026-01-01T12:00:00.000+01:00"))
+    return file, place
+
+
 @pytest.fixture
 def dashboard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., HomeaiApp]:
     """Build an application over a real session with the scripted engine."""
@@ -195,9 +203,7 @@ async def test_what_cannot_be_kept_holds_until_the_end(dashboard: Callable[..., 
 async def test_a_disturbed_one_is_not_kept_and_says_what_to_do(
     dashboard: Callable[..., HomeaiApp], tmp_path: Path
 ) -> None:
-    model, file = tmp_path / "tiny.gguf", tmp_path / "state" / tuned.FILE_NAME
-    place = load({"backend": "tests.engine.scripted"}).measured_place(model, model.stat().st_size)
-    tuned.write_ceilings(file, place, Ceilings(measured_at="2026-01-01T12:00:00.000+01:00"))
+    file, _ = measured_earlier(tmp_path)
     before = file.read_bytes()
     app = dashboard("crowd=0.2")
     try:
@@ -226,9 +232,7 @@ async def test_a_disturbed_one_is_not_kept_and_says_what_to_do(
 async def test_what_was_forgotten_in_another_terminal_is_compared_with_no_more(
     dashboard: Callable[..., HomeaiApp], tmp_path: Path
 ) -> None:
-    model, file = tmp_path / "tiny.gguf", tmp_path / "state" / tuned.FILE_NAME
-    place = load({"backend": "tests.engine.scripted"}).measured_place(model, model.stat().st_size)
-    tuned.write_ceilings(file, place, Ceilings(measured_at="2026-01-01T12:00:00.000+01:00"))
+    file, place = measured_earlier(tmp_path)
     app = dashboard()
     try:
         async with app.run_test(size=SIZE) as pilot:
@@ -250,9 +254,7 @@ def full(*_: object) -> None:
 async def test_what_cannot_be_kept_is_not_replaced_by_what_was_measured_before(
     dashboard: Callable[..., HomeaiApp], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model, file = tmp_path / "tiny.gguf", tmp_path / "state" / tuned.FILE_NAME
-    place = load({"backend": "tests.engine.scripted"}).measured_place(model, model.stat().st_size)
-    tuned.write_ceilings(file, place, Ceilings(measured_at="2026-01-01T12:00:00.000+01:00"))
+    file, place = measured_earlier(tmp_path)
     app = dashboard()
 
     def known() -> str:
